@@ -4,9 +4,6 @@
 #define RINGSTEP_COMPILER_H
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
-#undef __noreturn
-#define __noreturn		__attribute__((__noreturn__))
-#define __printf(a, b)		__attribute__((__format__(printf, a, b)))
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
 

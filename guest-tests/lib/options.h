@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "compiler.h"
-
 #define EXIT_USAGE	2
 
 struct option_spec {
@@ -43,7 +41,8 @@ void options_parse_all(int argc, char **argv, const struct option_spec *specs,
 		       const char *usage);
 
 /* Says what is wrong with the command line and ends the program. */
-void __noreturn __printf(1, 2) options_error(const char *format, ...);
+[[gnu::noreturn, gnu::format(printf, 1, 2)]]
+void options_error(const char *format, ...);
 
 /* A whole decimal number from min to max. */
 bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);

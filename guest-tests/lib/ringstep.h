@@ -14,15 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "compiler.h"
-
 #define RINGSTEP_MESSAGE_MAX	4096
 
 /* Passes whole lines, each ended by a newline, to the device. */
 int ringstep_write(const char *lines, size_t length);
 
 /* One line, formatted; the newline is added. */
-int __printf(1, 2) ringstep_line(const char *format, ...);
+[[gnu::format(printf, 1, 2)]]
+int ringstep_line(const char *format, ...);
 
 /*
  * A result of the run, "metric NAME VALUE" or "counter NAME VALUE". On a machine
