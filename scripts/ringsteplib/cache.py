@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The content-addressed cache: each artifact is a folder named by the hash of its inputs.
+
+Layout below the root:
+  dl/               downloads, by file name
+  KIND/HASH/        artifacts: whole, never changed once there
+  work/NAME-HASH/   incremental build trees, changed under their lock only
+  locks/, log/, runs/, ccache/, apt/
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from . import digest, paths, progress
+
+KEY_LENGTH = 20
+
+
+class Cache:
+    def __init__(self, root=None):
+        self.root = Path(root or paths.cache_root())
+
+    def folder(self, *parts):
+        """A folder of the cache, made when missing."""
+        path = self.root.joinpath(*parts)
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def log(self, name):
+        """An empty log file, the one before it overwritten."""
+        path = self.folder("log") / f"{name}.log"
+        path.write_text("")
+        return path
+
+    @contextlib.contextmanager
+    def lock(self, name):
+        """Hold the lock NAME against every other process; it goes with the process."""
+        with open(self.folder("locks") / name, "w") as f:
+            try:
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                progress.say(f"waiting for another ringstep that is busy with {name}")
+                fcntl.flock(f, fcntl.LOCK_EX)
+            yield
+
+    def find(self, kind, inputs):
+        """The folder of the artifact made from INPUTS, or None."""
+        path = self._artifact(kind, inputs)
+        return path if path.is_dir() else None
+
+    def artifact(self, kind, inputs, build):
+        """The folder of the artifact made from INPUTS; `build(folder)` fills it when it is missing.
+
+        Built aside and renamed when done: a half-built one is never taken for a whole one.
+        """
+        path = self._artifact(kind, inputs)
+        if path.is_dir():
+            return path
+        with self.lock(f"{kind}-{path.name}"):
+            if path.is_dir():
+                return path
+            aside = path.with_name(f".{path.name}.building")
+            shutil.rmtree(aside, ignore_errors=True)
+            aside.mkdir(parents=True)
+            try:
+                build(aside)
+                os.rename(aside, path)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+        return path
+
+    def work(self, name, inputs):
+        """An incremental build tree for INPUTS. Take its lock first: `lock(tree.name)`."""
+        return self.folder("work", f"{name}-{key(inputs)}")
+
+    @contextlib.contextmanager
+    def run_folder(self):
+        """A private folder for one run, removed afterwards."""
+        path = Path(tempfile.mkdtemp(prefix="run-", dir=self.folder("runs")))
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _artifact(self, kind, inputs):
+        return self.root / kind / key(inputs)
+
+
+def key(inputs):
+    """The name of what is made from INPUTS."""
+    return digest.of_value(inputs)[:KEY_LENGTH]
