@@ -25,6 +25,7 @@
 #include "lib/options.h"
 
 #define MAX_CONNECTIONS	65536
+#define WAIT_LIMIT_NS	10000000
 #define ACCEPT		UINT64_MAX	/* user_data of the accept; else a connection's index */
 
 struct connection {
@@ -56,7 +57,7 @@ static const struct option_spec specs[] = {
 		      "of the ring: defer-taskrun,single-issuer,coop-taskrun,sqpoll"),
 	OPTION_NUMBER("entries", &entries, 1, 32768, "submission queue entries"),
 	OPTION_NUMBER("wait", &wait_for, 1, MAX_CONNECTIONS,
-		      "completions to wait for, as far as there are connections"),
+		      "completions to wait for, 10 ms at most if more than one"),
 	OPTION_END
 };
 
@@ -74,7 +75,9 @@ static void die(const char *what, int err)
 	exit(1);
 }
 
-static unsigned int parse_flags(void)
+static unsigned int setup_flags;
+
+static void parse_flags(void)
 {
 	static const struct {
 		const char *name;
@@ -86,7 +89,6 @@ static unsigned int parse_flags(void)
 		{ "sqpoll", IORING_SETUP_SQPOLL },
 	};
 	char *list = strdup(flags);
-	unsigned int result = 0;
 	char *word;
 
 	if (!list)
@@ -98,17 +100,16 @@ static unsigned int parse_flags(void)
 			i++;
 		if (i == ARRAY_SIZE(known))
 			options_error("--flags: unknown flag '%s'", word);
-		result |= known[i].flag;
+		setup_flags |= known[i].flag;
 	}
 	free(list);
-	return result;
 }
 
 /* The completion queue holds one entry per request that can be in flight: it cannot overflow. */
 static void open_ring(void)
 {
 	struct io_uring_params params = {
-		.flags = parse_flags() | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+		.flags = setup_flags | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
 		.cq_entries = max(max_connections + 1, entries),
 	};
 	unsigned int limits[2] = { bounded_workers, workers };
@@ -148,7 +149,7 @@ static void open_listener(void)
 
 static void allocate_connections(void)
 {
-	struct rlimit files = { max_connections + 64, max_connections + 64 };
+	struct rlimit files;
 	char *buffers = calloc(max_connections, length);
 
 	connections = calloc(max_connections, sizeof(*connections));
@@ -160,6 +161,10 @@ static void allocate_connections(void)
 		unused[i] = max_connections - 1 - i;
 	}
 	nr_unused = max_connections;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = max_connections + 64;
+	files.rlim_max = max(files.rlim_max, files.rlim_cur);
 	if (setrlimit(RLIMIT_NOFILE, &files))
 		die("limit of open files", errno);
 }
@@ -276,23 +281,38 @@ static void completed(struct connection *c, int result)
 	queue_request(c);
 }
 
+/*
+ * A wait for several completions has a limit: when all clients wait for a reply, no more of them
+ * may come.
+ */
+static void submit_and_wait(void)
+{
+	struct __kernel_timespec limit = { .tv_nsec = WAIT_LIMIT_NS };
+	struct io_uring_cqe *cqe;
+	int err;
+
+	if (wait_for == 1)
+		err = io_uring_submit_and_wait(&ring, 1);
+	else
+		err = io_uring_submit_and_wait_timeout(&ring, &cqe, wait_for, &limit, NULL);
+	if (err < 0 && err != -ETIME && err != -EINTR && err != -EAGAIN)
+		die("io_uring_enter", -err);
+}
+
 int main(int argc, char **argv)
 {
 	options_parse_all(argc, argv, specs, usage);
+	parse_flags();
 	allocate_connections();
 	open_ring();
 	open_listener();
 	queue_accept();
 
 	for (;;) {
-		uint64_t open = max_connections - nr_unused;
 		struct io_uring_cqe *cqe;
 		unsigned int head, seen = 0;
-		int err;
 
-		err = io_uring_submit_and_wait(&ring, min(wait_for, max(open, 1UL)));
-		if (err < 0 && err != -EINTR && err != -EAGAIN)
-			die("io_uring_enter", -err);
+		submit_and_wait();
 		io_uring_for_each_cqe(&ring, head, cqe) {
 			if (cqe->user_data == ACCEPT)
 				accepted(cqe->res);
