@@ -31,6 +31,7 @@
 #include "lib/compiler.h"
 #include "lib/options.h"
 #include "lib/ringstep.h"
+#include "lib/threads.h"
 
 #define NAME_MAX_LENGTH	63
 #define NSEC_PER_MSEC	1000000ULL
@@ -130,14 +131,6 @@ static void check_server(const char *moment)
 		     WTERMSIG(status), strsignal(WTERMSIG(status)), moment);
 	fail("the server '%s' ended with exit code %d %s", server_name, WEXITSTATUS(status),
 	     moment);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
 /* Sleeps until `deadline`; the server's end is noticed at once. */
