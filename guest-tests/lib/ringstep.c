@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@
 #define REG_TIME_PS	0x18
 #define REG_DOORBELL	0x20
 #define REG_STATUS	0x24
+#define REG_LOCKSTEP	0x28
 #define REG_QUEUES	0x2c
 #define REG_COUNTER(vcpu, i)	(0x1000 + (vcpu) * 0x400 + (i) * 8)
 #define REG_NAME(i)	(0x8000 + (i) * 32)
@@ -36,6 +38,7 @@
 static int driver_fd = -1;
 static uint8_t *registers;
 static char *message;
+static int message_fd = -1;	/* locked while a message is on its way: there is one for all */
 
 /* A load or store of exactly this width; a plain MOV. */
 static uint32_t read32(size_t offset)
@@ -85,19 +88,38 @@ static void enable_device(const char *device)
 	close(fd);
 }
 
-static void *map_resource(const char *device, int bar, size_t size)
+static int open_resource(const char *device, int bar)
 {
 	char path[512];
-	void *address;
-	int fd;
 
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/resource%d", device, bar);
-	fd = open(path, O_RDWR);
-	if (fd < 0)
-		return NULL;
-	address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static void *map(int fd, size_t size)
+{
+	void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
 	return address == MAP_FAILED ? NULL : address;
+}
+
+static int map_device(const char *device)
+{
+	int fd = open_resource(device, 0);
+
+	if (fd < 0)
+		return -errno;
+	registers = map(fd, REGISTERS_SIZE);
+	close(fd);
+	if (!registers)
+		return -errno;
+	message_fd = open_resource(device, 1);
+	if (message_fd < 0)
+		return -errno;
+	message = map(message_fd, RINGSTEP_MESSAGE_MAX);
+	if (!message)
+		return -errno;
+	return read32(REG_MAGIC) == MAGIC && read32(REG_VERSION) == 1 ? 0 : -EPROTO;
 }
 
 static int open_sysfs(void)
@@ -114,20 +136,29 @@ static int open_sysfs(void)
 		    read_id(entry->d_name, "device") != PCI_DEVICE)
 			continue;
 		enable_device(entry->d_name);
-		registers = map_resource(entry->d_name, 0, REGISTERS_SIZE);
-		message = map_resource(entry->d_name, 1, RINGSTEP_MESSAGE_MAX);
-		if (!registers || !message)
-			err = -errno;
-		else if (read32(REG_MAGIC) != MAGIC || read32(REG_VERSION) != 1)
-			err = -EPROTO;
-		else
-			err = 0;
+		err = map_device(entry->d_name);
 		if (err)
-			registers = NULL;
+			ringstep_close();
 		break;
 	}
 	closedir(devices);
 	return err;
+}
+
+void ringstep_close(void)
+{
+	if (driver_fd >= 0)
+		close(driver_fd);
+	if (message_fd >= 0)
+		close(message_fd);
+	if (registers)
+		munmap(registers, REGISTERS_SIZE);
+	if (message)
+		munmap(message, RINGSTEP_MESSAGE_MAX);
+	driver_fd = -1;
+	message_fd = -1;
+	registers = NULL;
+	message = NULL;
 }
 
 /* Opens the device once, by the first way that works. */
@@ -141,10 +172,12 @@ static int open_device(void)
 		driver_fd = open("/dev/ringstep", O_RDWR | O_CLOEXEC);
 		if (driver_fd >= 0)
 			return 0;
-		if (errno != ENOENT || way)
-			return errno == ENOENT ? -ENODEV : -errno;
+		if (errno != ENOENT)
+			return -errno;
 	}
-	return open_sysfs();
+	if (!way || !strcmp(way, "sysfs"))
+		return open_sysfs();
+	return -ENODEV;
 }
 
 int ringstep_write(const char *lines, size_t length)
@@ -157,9 +190,12 @@ int ringstep_write(const char *lines, size_t length)
 		return -EINVAL;
 	if (driver_fd >= 0)
 		return write(driver_fd, lines, length) < 0 ? -errno : 0;
+	flock(message_fd, LOCK_EX);
 	memcpy(message, lines, length);
 	write32(REG_DOORBELL, length);
-	return -(int)read32(REG_STATUS);
+	err = -(int)read32(REG_STATUS);
+	flock(message_fd, LOCK_UN);
+	return err;
 }
 
 int ringstep_line(const char *format, ...)
@@ -207,8 +243,9 @@ static int format_registers(char *text, size_t size)
 
 	if (!out)
 		return -errno;
-	fprintf(out, "seed %llu\nvcpus %u\nqueues %u\ntime_ps %llu\n",
+	fprintf(out, "seed %llu\nvcpus %u\nqueues %u\nlockstep %u\ntime_ps %llu\n",
 		(unsigned long long)read64(REG_SEED), vcpus, read32(REG_QUEUES),
+		read32(REG_LOCKSTEP),
 		(unsigned long long)read64(REG_TIME_PS));
 	for (uint32_t vcpu = 0; vcpu < vcpus; vcpu++) {
 		for (uint32_t i = 0; i < counters; i++) {

@@ -4,9 +4,9 @@
  * results, the exit code), a page of text comes back (seed, CPUs, time, counters).
  *
  * The way is /dev/ringstep, or where the kernel has no driver for it the device's PCI
- * resource files in sysfs. RINGSTEP_DEVICE=driver or =sysfs in the environment asks for
- * one of them. All functions return 0 (or a count) or a negative errno; -ENODEV: this
- * machine has no control device.
+ * resource files in sysfs. RINGSTEP_DEVICE=driver, =sysfs or =none in the environment
+ * leaves no other choice. All functions return 0 (or a count) or a negative errno;
+ * -ENODEV: this machine has no control device.
  */
 #ifndef RINGSTEP_H
 #define RINGSTEP_H
@@ -15,6 +15,9 @@
 #include <stdint.h>
 
 #define RINGSTEP_MESSAGE_MAX	4096
+
+/* The next call opens the device anew. */
+void ringstep_close(void);
 
 /* Passes whole lines, each ended by a newline, to the device. */
 int ringstep_write(const char *lines, size_t length);
