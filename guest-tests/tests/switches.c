@@ -216,7 +216,7 @@ int main(void)
 {
 	static const char * const batches[] = { "8", "2", "1", NULL };
 	static const char * const no_batches[] = { "-1", "x", "9999999", NULL };
-	static const char * const bools[] = { "N", "Y", NULL };
+	static const char * const bools[] = { "0", "1", NULL };
 	static const char * const no_bools[] = { "x", NULL };
 
 	ktap_plan(7);
