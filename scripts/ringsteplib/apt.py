@@ -7,8 +7,9 @@ The mirror is the one that the machine is configured for, asked of apt at run ti
 import os
 import re
 from dataclasses import dataclass
+from urllib.parse import unquote
 
-from . import digest, host, process, progress
+from . import digest, process, progress
 from .errors import CannotTell
 
 HELPER = "/usr/lib/apt/apt-helper"
@@ -49,7 +50,7 @@ class Apt:
 
     def download(self, uri, sha256, target):
         """Fetch URI to TARGET when its content is what SHA256 says; tell whether that worked."""
-        self._configure("")
+        self._configure()
         aside = target.with_name(f"{target.name}.part")
         aside.unlink(missing_ok=True)
         status = process.run([HELPER, "-c", self.configuration, "download-file", uri, aside,
@@ -78,7 +79,7 @@ class Apt:
         wanted = r"\.orig\.tar\.\w+$" if kind == "source" else r"\.deb$"
         for uri, name, sha256 in re.findall(r"^'(\S+)' (\S+) \d+ SHA256:(\w+)", text or "", re.M):
             if re.search(wanted, name):
-                return Candidate(_version(name), uri, sha256)
+                return Candidate(unquote(name.split("_")[1]).split(".orig.")[0], uri, sha256)
         raise CannotTell(f"the Debian mirror has no package {package} in {' or '.join(suites)}",
                          "check the network and the machine's apt configuration")
 
@@ -92,17 +93,17 @@ class Apt:
             if uri:
                 entries += [f"{kind} [signed-by={KEYRING}] {uri} {suite} main"
                             for kind in ("deb", "deb-src")]
-        self._configure("\n".join(entries) + "\n")
+        self._configure()
+        (self.folder / "sources.list").write_text("\n".join(entries) + "\n")
         progress.say(f"reading the package lists of {', '.join(suites)}")
         if process.run(["apt-get", "-c", self.configuration, "-q", "update"],
                        stdout=process.NOTHING, stderr=process.NOTHING) != 0:
             progress.say("some package lists could not be read")
         self._updated = set(suites)
 
-    def _configure(self, sources):
+    def _configure(self):
         for name in ("lists/partial", "cache/archives/partial"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        (self.folder / "sources.list").write_text(sources)
         self.configuration.write_text(CONFIGURATION.format(folder=self.folder))
 
     def _find_mirrors(self):
@@ -130,14 +131,3 @@ class Apt:
             if component == "main":
                 found.setdefault(label, uri.rstrip("/"))
         return found
-
-
-def _version(file_name):
-    """`6.12.117-1~deb12u1` of `linux-source-6.12_6.12.117-1~deb12u1_all.deb`."""
-    return re.sub(r"\.orig\.tar.*", "", file_name.split("_")[1]).replace("%3a", ":")
-
-
-def suites_of_this_machine(suites):
-    """SUITES, those of the machine's own release first."""
-    own = host.os_release().get("VERSION_CODENAME", "")
-    return sorted(suites, key=lambda suite: not suite.startswith(own))

@@ -22,8 +22,9 @@ FIRMWARE = {
 }
 
 
-def identity(fetched):
+def identity(fetch):
     """What QEMU's behaviour follows from: its sources, our patches and devices; not the compiler."""
+    fetched = _fetched(fetch)
     return {
         "qemu": fetched["qemu"].identity,
         "lwip": fetched["lwip"].identity,
@@ -35,9 +36,13 @@ def identity(fetched):
 
 def build(cache, fetch):
     """The folder with QEMU and the device tests; FETCH gives the sources."""
-    fetched = {name: fetch.get(name) for name in ("qemu", "lwip")}
-    inputs = {**identity(fetched), "compiler": host.compiler()}
+    fetched = _fetched(fetch)
+    inputs = {**identity(fetch), "compiler": host.compiler()}
     return cache.artifact("qemu", inputs, lambda folder: _build(cache, fetch, fetched, folder))
+
+
+def _fetched(fetch):
+    return {name: fetch.get(name) for name in ("qemu", "lwip")}
 
 
 def firmware(cache, fetch):

@@ -3,13 +3,24 @@
 
 import argparse
 import errno
+import shlex
+import shutil
+import sqlite3
 import sys
+import time
 
-from . import build_image, build_kernel, build_qemu, errors, process, progress
+from . import (benchmark, build_kernel, compare, errors, measure, parts, perf, process, profile,
+               progress, report, run, switches, table, verify)
 from .cache import Cache
-from .sources import Sources
+from .machine import Machine
+from .store import Store
 
-PARTS = ("qemu", "kernel", "image", "all")
+NS_PER_S = 10**9
+BOOT_PROFILE = "bare"
+EPILOG = """\
+exit codes: 0 good; 1 bad (a failed test, a regression asked for); 2 usage; 3 broken machine;
+125 cannot tell (the kernel does not build or boot, the host failed). They fit `git bisect run`.
+"""
 
 
 def main(argv):
@@ -19,18 +30,18 @@ def main(argv):
     try:
         return arguments.verb(arguments)
     except errors.Error as error:
-        return report(error)
+        return complain(error)
     except (KeyboardInterrupt, process.Signalled):
-        return report(errors.CannotTell("interrupted; nothing half-done is kept"))
+        process.stop_all()
+        return complain(errors.CannotTell("interrupted; nothing half-done is kept"))
+    except sqlite3.Error as error:
+        return complain(errors.CannotTell(f"the store of results cannot be used: {error}",
+                                          f"is the disk full? else delete {Store.path_in(Cache())}"))
     except OSError as error:
-        if error.errno == errno.ENOSPC:
-            return report(errors.CannotTell(
-                f"the disk is full: {error}",
-                "free some space (ringstep clean) or set XDG_CACHE_HOME to a larger disk"))
-        return report(errors.CannotTell(str(error)))
+        return complain(_of_the_host(error))
 
 
-def report(error):
+def complain(error):
     """Say what happened and what to do; return the exit code."""
     print(f"ringstep: error: {error.message}", file=sys.stderr)
     if error.next_step:
@@ -38,29 +49,311 @@ def report(error):
     return error.exit_code
 
 
+def _of_the_host(error):
+    if error.errno == errno.ENOSPC:
+        return errors.CannotTell(
+            f"the disk is full: {error}",
+            "free some space (ringstep clean) or set XDG_CACHE_HOME to a larger disk")
+    return errors.CannotTell(f"the host failed: {error}")
+
+
 def parser():
     top = argparse.ArgumentParser(
         prog="ringstep", description="A deterministic machine for measuring Linux kernel changes.",
-        epilog="Exit codes: 0 good, 1 bad (regression, failed test), 2 usage, 3 broken machine, "
-               "125 cannot tell (the kernel does not build or boot).")
+        epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     verbs = top.add_subparsers(title="verbs", required=True, metavar="VERB")
-    build = verbs.add_parser("build", help="build what is missing")
-    build.add_argument("part", nargs="?", choices=PARTS, default="all", help="what (default: all)")
-    build.add_argument("--debug-kernel", action="store_true",
-                       help="the kernel with lockdep and KASAN")
-    build.set_defaults(verb=build_verb)
+    _add_build(verbs)
+    _add_boot(verbs)
+    _add_list(verbs)
+    _add_run(verbs)
+    _add_compare(verbs)
+    _add_verify(verbs)
+    _add_perf(verbs)
+    _add_clean(verbs)
     return top
 
 
+# build
+
+def _add_build(verbs):
+    verb = verbs.add_parser("build", help="build what is missing")
+    verb.add_argument("part", nargs="?", choices=parts.PARTS, default="all",
+                      help="what to build (default: all)")
+    verb.add_argument("--debug-kernel", action="store_true", help="with lockdep and KASAN")
+    verb.add_argument("--print", action="store_true", help="print the folders of what was built")
+    verb.set_defaults(verb=build_verb)
+
+
 def build_verb(arguments):
-    cache = Cache()
-    fetch = Sources(cache)
-    if arguments.part in ("qemu", "all"):
-        build_qemu.build(cache, fetch)
-        build_qemu.firmware(cache, fetch)
-    if arguments.part in ("image", "all"):
-        build_image.build(cache)
-    if arguments.part in ("kernel", "all"):
-        build_kernel.build(cache, fetch, "debug" if arguments.debug_kernel else "release")
+    built = parts.build(Cache(), arguments.part, _configuration(arguments))
+    if arguments.print:
+        for name, path in built.items():
+            print(f"{name} {path}")
     return errors.GOOD
+
+
+# boot
+
+def _add_boot(verbs):
+    verb = verbs.add_parser("boot", help="a console, or a command with its exit code passed through")
+    _machine_options(verb)
+    verb.add_argument("--memory", type=int, default=512, metavar="MIB", help="default: 512")
+    verb.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
+    verb.add_argument("command", nargs="*", metavar="-- CMD", help="what to run in the guest")
+    verb.set_defaults(verb=boot_verb)
+
+
+def boot_verb(arguments):
+    cache = Cache()
+    machine = Machine(
+        parts.collect(cache, _kernel(arguments), _configuration(arguments)),
+        profile.load(arguments.profile or BOOT_PROFILE), memory_mib=arguments.memory,
+        seed=arguments.seed, command=shlex.join(arguments.command) or None,
+        parameters=_switches(arguments), **_common(arguments))
+    if arguments.dry_run:
+        print(machine.shell_lines())
+        return errors.GOOD
+    with cache.run_folder() as folder:
+        try:
+            if machine.command is None:
+                progress.say("the guest's console; Ctrl-A X ends the machine")
+                outcome = run.interactive(machine, folder)
+                return outcome.results.code or errors.GOOD
+            outcome = run.run(machine, folder, output=run.to_stdout,
+                              host_limit_s=arguments.host_limit)
+        finally:
+            if arguments.keep:
+                measure.keep_folder(folder)
+        outcome.check()
+        for text in outcome.results.texts:
+            progress.say(f"guest: {text}")
+        return outcome.results.code
+
+
+# list
+
+def _add_list(verbs):
+    verb = verbs.add_parser("list", help="benchmarks, profiles and switches")
+    verb.set_defaults(verb=list_verb)
+
+
+def list_verb(_arguments):
+    print("benchmarks:")
+    for name in benchmark.names():
+        print(f"  {name:<18} {benchmark.load(name).description}")
+    print("profiles:")
+    for name in profile.names():
+        print(f"  {name:<18} {profile.load(name).description}")
+    print("switches:")
+    for name, text in switches.SWITCHES.items():
+        print(f"  {name:<18} {text}")
+    return errors.GOOD
+
+
+# run
+
+def _add_run(verbs):
+    verb = verbs.add_parser("run", help="one run of a benchmark")
+    _bench_options(verb)
+    verb.add_argument("--arm", default="after", metavar="A", help="before or after (default)")
+    verb.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
+    verb.add_argument("--json", metavar="FILE", help="write the result there, too (-: stdout only)")
+    verb.add_argument("--require", action="append", default=[], metavar="METRIC>=VALUE",
+                      help="exit 1 when it does not hold (also <=); can be repeated")
+    verb.add_argument("--force", action="store_true", help="run even if the result is known")
+    verb.set_defaults(verb=run_verb)
+
+
+def run_verb(arguments):
+    bench = benchmark.load(arguments.bench)
+    requirements = [measure.Requirement.parse(text) for text in arguments.require]
+    cache = Cache()
+    machine = _bench_machine(cache, bench, arguments, arguments.arm, arguments.seed)
+    if arguments.dry_run:
+        print(machine.shell_lines())
+        return errors.GOOD
+    measurement = _runner(cache, arguments).measure(machine)
+    if arguments.json != "-":
+        print(table.of_run(bench, arguments.arm, machine, measurement), end="")
+    if arguments.json:
+        report.write(arguments.json, report.of_run(bench, arguments.arm, machine, measurement))
+    for requirement in requirements:
+        requirement.check(measurement)
+    return errors.GOOD
+
+
+# compare
+
+def _add_compare(verbs):
+    verb = verbs.add_parser("compare", help="both arms of a benchmark under several seeds")
+    _bench_options(verb, kernels=True)
+    verb.add_argument("--seeds", default="1-5", metavar="LIST", help="such as 1-10 (default: 1-5)")
+    verb.add_argument("-j", "--jobs", type=int, default=1, metavar="N",
+                      help="machines at once (default: 1)")
+    verb.add_argument("--json", metavar="FILE", help="write the result there, too (-: stdout only)")
+    verb.add_argument("--fail-on-regression", action="store_true",
+                      help="exit 1 when a metric is worse after, its interval excluding zero")
+    verb.add_argument("--force", action="store_true", help="run even if the results are known")
+    verb.set_defaults(verb=compare_verb)
+
+
+def compare_verb(arguments):
+    bench = benchmark.load(arguments.bench)
+    seeds = compare.parse_seeds(arguments.seeds)
+    if arguments.jobs < 1:
+        raise errors.Usage(f"-j {arguments.jobs}: at least one machine")
+    cache = Cache()
+    machine_of = _machines_of_arms(cache, bench, arguments)
+    if arguments.dry_run:
+        for arm in benchmark.ARMS:
+            print(machine_of(arm, seeds[0]).shell_lines())
+        return errors.GOOD
+    begin = time.monotonic()
+    result = compare.compare(bench, seeds, machine_of, _runner(cache, arguments).measure,
+                             arguments.jobs)
+    if arguments.json != "-":
+        print(table.render(result), end="")
+    if arguments.json:
+        report.write(arguments.json, report.of_comparison(result, time.monotonic() - begin))
+    worse = result.regressions()
+    if worse and arguments.fail_on_regression:
+        raise errors.Bad(f"worse after the change: {', '.join(worse)}")
+    return errors.GOOD
+
+
+def _machines_of_arms(cache, bench, arguments):
+    """Machine of (arm, seed). One kernel: its switches make the arms. Two: the kernels do."""
+    kernels = [build_kernel.own(path) for path in arguments.kernel or []]
+    if len(kernels) > 2:
+        raise errors.Usage("more than two --kernel", "one for both arms, or one for each")
+    if len(kernels) < 2:
+        files = parts.collect(cache, kernels[0] if kernels else None, _configuration(arguments))
+        return lambda arm, seed: _machine(files, bench, arguments, bench.parameters(arm), seed)
+    files_of = {arm: parts.collect(cache, kernel)
+                for arm, kernel in zip(benchmark.ARMS, kernels, strict=True)}
+    return lambda arm, seed: _machine(files_of[arm], bench, arguments, (), seed)
+
+
+# verify
+
+def _add_verify(verbs):
+    verb = verbs.add_parser("verify", help="the same run twice, the second on a busy host: any "
+                                           "difference is an error")
+    _bench_options(verb)
+    verb.add_argument("--arm", default="after", metavar="A", help="before or after (default)")
+    verb.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
+    verb.set_defaults(verb=verify_verb)
+
+
+def verify_verb(arguments):
+    bench = benchmark.load(arguments.bench)
+    cache = Cache()
+    machine = _bench_machine(cache, bench, arguments, arguments.arm, arguments.seed)
+    if arguments.dry_run:
+        print(machine.shell_lines())
+        return errors.GOOD
+    with cache.run_folder() as first, cache.run_folder() as second:
+        differences, _ = verify.verify(machine, first, second)
+        if differences or arguments.keep:
+            for folder in (first, second):
+                measure.keep_folder(folder)
+    if differences:
+        raise errors.BrokenMachine(
+            "two runs of one digest differ\n" + "\n".join(map(str, differences)),
+            f"this is a bug of ringstep; the digest is {machine.digest()}")
+    print(f"{bench.name}: two runs, one result, bit for bit\n  digest {machine.digest()}")
+    return errors.GOOD
+
+
+# perf, clean
+
+def _add_perf(verbs):
+    verb = verbs.add_parser("perf", help="speed of the machine against plain QEMU -icount")
+    verb.add_argument("--repeat", type=int, default=3, metavar="N", help="runs of each (default: 3)")
+    verb.set_defaults(verb=perf_verb)
+
+
+def perf_verb(arguments):
+    cache = Cache()
+    print(perf.render(perf.measure(cache, parts.collect(cache), arguments.repeat)), end="")
+    return errors.GOOD
+
+
+def _add_clean(verbs):
+    verb = verbs.add_parser("clean", help="empty the cache: all that was fetched and built")
+    verb.add_argument("--results", action="store_true", help="only the results of runs")
+    verb.set_defaults(verb=clean_verb)
+
+
+def clean_verb(arguments):
+    cache = Cache()
+    if arguments.results:
+        Store.path_in(cache).unlink(missing_ok=True)
+    else:
+        shutil.rmtree(cache.root, ignore_errors=True)
+    return errors.GOOD
+
+
+# options that verbs share
+
+def _machine_options(verb, kernels=False):
+    verb.add_argument("--kernel", metavar="PATH", action="append" if kernels else "store",
+                      help="a bzImage, a vmlinux or a build folder of your own"
+                           + ("; twice: the kernels before and after" if kernels else ""))
+    verb.add_argument("--debug-kernel", action="store_true",
+                      help="ringstep's kernel with lockdep and KASAN")
+    verb.add_argument("--set", action="append", default=[], metavar="SWITCH=V",
+                      help="a switch of the kernel; can be repeated")
+    verb.add_argument("--profile", metavar="P", help="what the events of the host cost")
+    verb.add_argument("--vcpus", type=int, metavar="N", help="1 to 16")
+    verb.add_argument("--quantum", type=int, default=200, metavar="N",
+                      help="instructions between two choices of a vCPU (default: 200)")
+    verb.add_argument("--limit", type=float, default=60, metavar="S",
+                      help="virtual seconds after which the guest hangs (default: 60)")
+    verb.add_argument("--host-limit", type=float, default=3600, metavar="S",
+                      help="host seconds after which a run is given up (default: 3600)")
+    verb.add_argument("--dry-run", action="store_true", help="show the QEMU line, run nothing")
+    verb.add_argument("--keep", action="store_true", help="leave the run's folder here")
+
+
+def _bench_options(verb, kernels=False):
+    verb.add_argument("bench", metavar="BENCH", help="a name of `ringstep list`, or an .ini file")
+    _machine_options(verb, kernels)
+
+
+def _configuration(arguments):
+    return "debug" if arguments.debug_kernel else "release"
+
+
+def _kernel(arguments):
+    return build_kernel.own(arguments.kernel) if arguments.kernel else None
+
+
+def _switches(arguments):
+    return tuple(switches.parameter(text) for text in arguments.set)
+
+
+def _common(arguments):
+    return {"quantum": arguments.quantum, "limit_ns": int(arguments.limit * NS_PER_S),
+            "vcpus": 4 if arguments.vcpus is None else arguments.vcpus}
+
+
+def _runner(cache, arguments):
+    return measure.Runner(cache, Store(cache), arguments.force, arguments.keep,
+                          arguments.host_limit)
+
+
+def _bench_machine(cache, bench, arguments, arm, seed):
+    parameters = bench.parameters(arm)
+    files = parts.collect(cache, _kernel(arguments), _configuration(arguments))
+    return _machine(files, bench, arguments, parameters, seed)
+
+
+def _machine(files, bench, arguments, parameters, seed):
+    options = _common(arguments)
+    if arguments.vcpus is None:
+        options["vcpus"] = bench.vcpus
+    return Machine(files, profile.load(arguments.profile or bench.profile),
+                   memory_mib=bench.memory_mib, seed=seed, command=bench.guest, peer=bench.peer,
+                   parameters=parameters + _switches(arguments), **options)

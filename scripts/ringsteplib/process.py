@@ -10,6 +10,7 @@ NOTHING = subprocess.DEVNULL
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
+_alive = {}  # process id -> Popen, of every child that has not been waited for
 
 
 class Signalled(BaseException):
@@ -17,7 +18,7 @@ class Signalled(BaseException):
 
 
 def install_signal_handlers():
-    """Make SIGTERM and SIGHUP unwind the stack, so that every child is stopped and folder removed."""
+    """Make SIGTERM and SIGHUP unwind the stack, so that children are stopped and folders removed."""
 
     def unwind(number, _frame):
         raise Signalled(signal.Signals(number).name)
@@ -26,29 +27,43 @@ def install_signal_handlers():
         signal.signal(number, unwind)
 
 
-def _die_with(parent):
+def start(argv, own_group=True, affinity=None, **options):
+    """Start ARGV so that it dies with this process, in a process group of its own, without input."""
+    parent = os.getpid()
+
     def in_child():
-        os.setpgid(0, 0)
+        if own_group:
+            os.setpgid(0, 0)
+        if affinity:
+            os.sched_setaffinity(0, affinity)
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
 
-    return in_child
-
-
-def start(argv, **options):
-    """Start ARGV in a process group of its own that dies with this process; stdin is empty."""
     options.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.Popen([str(a) for a in argv], preexec_fn=_die_with(os.getpid()), **options)
+    child = subprocess.Popen([str(a) for a in argv], preexec_fn=in_child, **options)
+    _alive[child.pid] = child
+    child.own_group = own_group
+    return child
 
 
 def stop(child):
     """End CHILD and whatever it started, now."""
     try:
-        os.killpg(child.pid, signal.SIGKILL)
+        if child.own_group:
+            os.killpg(child.pid, signal.SIGKILL)
+        else:
+            child.kill()
     except ProcessLookupError:
         pass
     child.wait()
+    _alive.pop(child.pid, None)
+
+
+def stop_all():
+    """End every child that other threads still wait for."""
+    for child in list(_alive.values()):
+        stop(child)
 
 
 def run(argv, **options):
@@ -73,6 +88,7 @@ def lines(argv, log, **options):
         return child.wait()
     finally:
         stop(child)
+        child.stdout.close()
 
 
 def output(argv, **options):

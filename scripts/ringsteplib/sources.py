@@ -2,12 +2,14 @@
 """The sources that everything is built from: pinned in sources.lock, or a tree of the user's own."""
 
 import configparser
+import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from . import digest, paths, process, progress
-from .apt import Apt
+from .apt import Apt, Candidate
 from .errors import CannotTell, Usage
 
 OVERRIDES = {"qemu": "QEMU", "linux": "LINUX"}
@@ -85,10 +87,12 @@ class Sources:
             return Source(name, "own tree", tree, _tree_identity(tree))
         pin = self.pins[name]
         target = self.cache.folder("dl") / pin.file.rsplit("/", 1)[1]
+        if target.exists():
+            return Source(name, pin.version, target, pin.sha256)
         with self.cache.lock(f"dl-{name}"):
-            if not target.exists() and not self._fetch_pinned(pin, target):
-                return self._fetch_newest(pin)
-        return Source(name, pin.version, target, pin.sha256)
+            if not self._record(pin).exists() and self._fetch_pinned(pin, target):
+                return Source(name, pin.version, target, pin.sha256)
+            return self._substitute(pin)
 
     def _fetch_pinned(self, pin, target):
         uri = self.apt.mirror(pin.archive)
@@ -97,15 +101,25 @@ class Sources:
         progress.say(f"fetching {pin.package} {pin.version}")
         return self.apt.download(f"{uri}/{pin.file}", pin.sha256, target)
 
-    def _fetch_newest(self, pin):
-        newest = self.apt.newest(pin.package, pin.kind, pin.suites)
-        progress.warn(f"{pin.package} {pin.version}, which sources.lock pins, is gone; taking "
-                      f"{newest.version} instead: results get another digest")
-        target = self.cache.folder("dl") / newest.uri.rsplit("/", 1)[1]
+    def _substitute(self, pin):
+        """The newest version in the place of a pinned one that is gone; asked of the mirror once."""
+        record = self._record(pin)
+        if record.exists():
+            newest = Candidate(**json.loads(record.read_text()))
+        else:
+            newest = self.apt.newest(pin.package, pin.kind, pin.suites)
+        if newest.sha256 != pin.sha256:
+            progress.warn(f"{pin.package} {pin.version}, which sources.lock pins, is gone; taking "
+                          f"{newest.version} instead: results get another digest")
+        target = self.cache.folder("dl") / unquote(newest.uri.rsplit("/", 1)[1])
         if not target.exists() and not self.apt.download(newest.uri, newest.sha256, target):
             raise CannotTell(f"{newest.uri} cannot be fetched",
                              "check the network, then run the same command again")
+        record.write_text(json.dumps(asdict(newest)))
         return Source(pin.name, newest.version, target, newest.sha256)
+
+    def _record(self, pin):
+        return self.cache.folder("dl") / f"{pin.name}.{pin.sha256[:8]}.newest"
 
     def unpacked(self, name):
         """The files of the Debian package NAME, in a folder of the cache."""

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Benchmarks: what is measured, described in one file each (guest-tests/benchmarks/NAME.ini).
+
+  [benchmark]  name, description, profile, guest (the command), vcpus, memory_mib,
+               warmup_ms, duration_ms (they replace {warmup_ms} and {duration_ms} in the command)
+  [peer]       options of the simulated client machine (-netdev ringstep,...)
+  [arms]       before, after: kernel parameters
+  [metrics]    NAME = higher|lower|info: text, the rows of the table
+  [counters]   NAME = text, what proves the mechanism
+  [published]  metric, before, after, before_spread, after_spread, unit, source, host
+"""
+
+import configparser
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import paths
+from .errors import Usage, unknown
+
+ARMS = ("before", "after")
+DIRECTIONS = ("higher", "lower", "info")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A row of the table."""
+
+    name: str
+    direction: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    name: str
+    description: str
+    profile: str
+    guest: str
+    vcpus: int
+    memory_mib: int
+    peer: dict
+    arms: dict  # arm -> list of kernel parameters
+    metrics: list
+    counters: list
+    published: dict = field(default_factory=dict)
+
+    def parameters(self, arm):
+        """The kernel parameters of ARM."""
+        if arm not in self.arms:
+            raise unknown(f"arm of {self.name}", arm, self.arms)
+        return tuple(self.arms[arm])
+
+
+def names():
+    """The benchmarks that come with ringstep."""
+    return sorted(path.stem for path in paths.BENCHMARKS.glob("*.ini"))
+
+
+def load(name):
+    """The benchmark NAME, or the one in the file NAME (any name with a slash or .ini)."""
+    path = paths.BENCHMARKS / f"{name}.ini"
+    if "/" in name or name.endswith(".ini"):
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise Usage(f"there is no benchmark file {name}")
+    elif not path.is_file():
+        raise unknown("benchmark", name, names())
+    return parse(path.read_text(), path)
+
+
+def parse(text, path):
+    """The benchmark described in TEXT."""
+    parser = configparser.ConfigParser(interpolation=None, delimiters=("=",),
+                                       comment_prefixes=("#",))
+    parser.optionxform = str
+    try:
+        parser.read_string(text, source=str(path))
+        return _benchmark(parser, Path(path).stem)
+    except (configparser.Error, KeyError, ValueError) as error:
+        raise Usage(f"{path}: {_reason(error)}",
+                    "guest-tests/benchmarks holds examples") from error
+
+
+def _reason(error):
+    return f"there is no {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _benchmark(parser, stem):
+    main = parser["benchmark"]
+    windows = {key: int(main[key]) for key in ("warmup_ms", "duration_ms") if key in main}
+    guest = " ".join(main["guest"].split())
+    for key, value in windows.items():
+        guest = guest.replace(f"{{{key}}}", str(value))
+    arms = {arm: words.split() for arm, words in parser["arms"].items()}
+    if set(arms) != set(ARMS):
+        raise ValueError(f"[arms] has {', '.join(arms)}; it needs {' and '.join(ARMS)}")
+    return Benchmark(
+        name=main.get("name", stem), description=main.get("description", ""),
+        profile=main["profile"], guest=guest, vcpus=int(main.get("vcpus", "4")),
+        memory_mib=int(main.get("memory_mib", "512")), peer=_section(parser, "peer"), arms=arms,
+        metrics=[_shown(name, value) for name, value in _section(parser, "metrics").items()],
+        counters=[Shown(name, "info", value)
+                  for name, value in _section(parser, "counters").items()],
+        published={key: _figure(value) for key, value in _section(parser, "published").items()})
+
+
+def _section(parser, name):
+    return dict(parser[name]) if parser.has_section(name) else {}
+
+
+def _shown(name, value):
+    direction, _, text = value.partition(":")
+    direction = direction.strip()
+    if direction not in DIRECTIONS:
+        raise ValueError(f"[metrics] {name}: '{direction}' is none of {', '.join(DIRECTIONS)}")
+    return Shown(name, direction, text.strip())
+
+
+def _figure(text):
+    """A number where it is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A comparison: both arms for every seed, each in a boot of its own, paired by seed."""
+
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from . import digest, process, progress, stats
+from .benchmark import ARMS
+from .errors import BrokenMachine, Usage
+
+
+@dataclass(frozen=True)
+class Comparison:
+    benchmark: object
+    seeds: list
+    machines: dict  # arm -> the machine of its first seed
+    measurements: dict  # (arm, seed) -> Measurement
+
+    def values(self, arm, name):
+        """The values of a metric or counter over the seeds, in their order; None if one lacks it."""
+        found = [self.measurements[arm, seed].get(name) for seed in self.seeds]
+        return None if None in found else found
+
+    def names(self):
+        """Every metric and counter that all runs have, sorted."""
+        each = [{*m.metrics, *m.counters} for m in self.measurements.values()]
+        return sorted(set.intersection(*each))
+
+    def change(self, name):
+        return stats.change(*(self.values(arm, name) for arm in ARMS))
+
+    def regressions(self):
+        """The metrics that are worse after, beyond doubt."""
+        worse = []
+        for shown in self.benchmark.metrics:
+            sign = {"higher": -1, "lower": 1}.get(shown.direction, 0)
+            if None in (self.values(arm, shown.name) for arm in ARMS):
+                continue
+            change = self.change(shown.name)
+            if change.real and change.percent * sign > 0:
+                worse.append(shown.name)
+        return worse
+
+    def digest(self, arm):
+        """One digest for all runs of ARM."""
+        return digest.of_value([self.measurements[arm, seed].digest for seed in self.seeds])
+
+
+def parse_seeds(text):
+    """`1-3,7` as [1, 2, 3, 7]."""
+    seeds = []
+    for part in text.split(","):
+        first, separator, last = part.partition("-")
+        try:
+            seeds += range(int(first), int(last if separator else first) + 1)
+        except ValueError:
+            raise Usage(f"--seeds {text}: not a list of numbers and ranges",
+                        "for example 1-10 or 1,3,7-9") from None
+    if not seeds or len(seeds) != len(set(seeds)):
+        raise Usage(f"--seeds {text}: empty, or a seed is there twice")
+    return seeds
+
+
+def seeds_text(seeds):
+    """[1, 2, 3, 7] as `1-3,7`."""
+    parts, start = [], 0
+    for i in range(1, len(seeds) + 1):
+        if i == len(seeds) or seeds[i] != seeds[i - 1] + 1:
+            first, last = seeds[start], seeds[i - 1]
+            parts.append(f"{first}" if first == last else f"{first}-{last}")
+            start = i
+    return ",".join(parts)
+
+
+def compare(benchmark, seeds, machine_of, measure, jobs):
+    """Measure `machine_of(arm, seed)` for every arm and seed, JOBS at once."""
+    machines = {(arm, seed): machine_of(arm, seed) for seed in seeds for arm in ARMS}
+    measurements = {}
+    with ThreadPoolExecutor(jobs) as pool, progress.Bar(f"compare {benchmark.name}") as bar:
+        futures = {pool.submit(measure, machine): key for key, machine in machines.items()}
+        try:
+            pending = set(futures)
+            while pending:
+                bar.update(len(measurements), len(machines), "runs")
+                done, pending = wait(pending, timeout=1, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    measurements[futures[future]] = future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+            process.stop_all()
+    if not all(measurements[key].metrics for key in machines):
+        raise BrokenMachine("a run reported no metric at all",
+                            "does the benchmark's command mark its window? see ringstep boot")
+    first = {arm: machines[arm, seeds[0]] for arm in ARMS}
+    return Comparison(benchmark, seeds, first, measurements)

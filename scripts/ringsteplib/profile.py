@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Profiles: what the events of one kind of host cost. Lines `key = integer   # source`."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import paths
+from .errors import Usage, unknown
+
+_LINE = re.compile(r"^([a-z][a-z0-9-]*)\s*=\s*(\d+)\s*(?:#.*)?$")
+
+
+@dataclass(frozen=True)
+class Profile:
+    name: str
+    description: str
+    costs: dict  # property of the lockstep object -> integer
+
+
+def names():
+    """The profiles that come with ringstep."""
+    return sorted(path.stem for path in paths.PROFILES.glob("*.profile"))
+
+
+def load(name):
+    """The profile NAME, or the one in the file NAME (any name with a slash or a suffix)."""
+    path = paths.PROFILES / f"{name}.profile"
+    if "/" in name or name.endswith(".profile"):
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise Usage(f"there is no profile {name}", "give a file, or a name: " + ", ".join(names()))
+    elif not path.is_file():
+        raise unknown("profile", name, names())
+    return parse(path.stem, path.read_text(), path)
+
+
+def parse(name, text, path="profile"):
+    """The profile in TEXT; its first comment line (SPDX aside) describes it."""
+    description, costs = "", {}
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if line.startswith("#"):
+            comment = line.lstrip("# ")
+            if not description and comment and not comment.startswith("SPDX"):
+                description = comment
+        elif line:
+            match = _LINE.match(line)
+            if not match:
+                raise Usage(f"{path}:{number}: not 'key = integer   # source': {line}")
+            if match[1] in costs:
+                raise Usage(f"{path}:{number}: {match[1]} is there twice")
+            costs[match[1]] = int(match[2])
+    return Profile(name, description, costs)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The switches of the guest kernel: each turns one change on or off at boot."""
+
+from .errors import Usage, unknown
+
+SWITCHES = {
+    "iowq_free_batch": "io-wq frees requests in batches of N (0 or 1: one by one; the RFC: 8)",
+    "iowq_hybrid": "io-wq workers poll instead of blocking on pollable files (0 or 1)",
+}
+
+
+def parameter(text):
+    """The kernel parameter for `SWITCH=VALUE` or, for any module, `MODULE.NAME=VALUE`."""
+    name, separator, value = text.partition("=")
+    if not separator or not value or " " in text:
+        raise Usage(f"--set {text}: not SWITCH=VALUE", "for example --set iowq_free_batch=8")
+    if "." in name:
+        return text
+    if name not in SWITCHES:
+        raise unknown("switch", name, SWITCHES)
+    return f"io_uring.{text}"
