@@ -12,7 +12,7 @@ import time
 from . import (benchmark, build_kernel, compare, errors, measure, parts, perf, process, profile,
                progress, report, run, switches, table, verify)
 from .cache import Cache
-from .machine import Machine
+from .machine import MAX_VCPUS, Machine
 from .store import Store
 
 NS_PER_S = 10**9
@@ -98,19 +98,19 @@ def build_verb(arguments):
 def _add_boot(verbs):
     verb = verbs.add_parser("boot", help="a console, or a command with its exit code passed through")
     _machine_options(verb)
-    verb.add_argument("--memory", type=int, default=512, metavar="MIB", help="default: 512")
+    verb.add_argument("--memory", type=_count(1 << 20), default=512, metavar="MIB", help="default: 512")
     verb.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
     verb.add_argument("command", nargs="*", metavar="-- CMD", help="what to run in the guest")
     verb.set_defaults(verb=boot_verb)
 
 
 def boot_verb(arguments):
+    settings = _settings(arguments, BOOT_PROFILE)
+    kernel = _kernel(arguments)
     cache = Cache()
-    machine = Machine(
-        parts.collect(cache, _kernel(arguments), _configuration(arguments)),
-        profile.load(arguments.profile or BOOT_PROFILE), memory_mib=arguments.memory,
-        seed=arguments.seed, command=shlex.join(arguments.command) or None,
-        parameters=_switches(arguments), **_common(arguments))
+    machine = Machine(parts.collect(cache, kernel, _configuration(arguments)),
+                      memory_mib=arguments.memory, command=shlex.join(arguments.command) or None,
+                      peer={}, **settings)
     if arguments.dry_run:
         print(machine.shell_lines())
         return errors.GOOD
@@ -169,7 +169,7 @@ def run_verb(arguments):
     bench = benchmark.load(arguments.bench)
     requirements = [measure.Requirement.parse(text) for text in arguments.require]
     cache = Cache()
-    machine = _bench_machine(cache, bench, arguments, arguments.arm, arguments.seed)
+    machine = _bench_machine(cache, bench, arguments)
     if arguments.dry_run:
         print(machine.shell_lines())
         return errors.GOOD
@@ -189,7 +189,7 @@ def _add_compare(verbs):
     verb = verbs.add_parser("compare", help="both arms of a benchmark under several seeds")
     _bench_options(verb, kernels=True)
     verb.add_argument("--seeds", default="1-5", metavar="LIST", help="such as 1-10 (default: 1-5)")
-    verb.add_argument("-j", "--jobs", type=int, default=1, metavar="N",
+    verb.add_argument("-j", "--jobs", type=_count(64), default=1, metavar="N",
                       help="machines at once (default: 1)")
     verb.add_argument("--json", metavar="FILE", help="write the result there, too (-: stdout only)")
     verb.add_argument("--fail-on-regression", action="store_true",
@@ -201,8 +201,6 @@ def _add_compare(verbs):
 def compare_verb(arguments):
     bench = benchmark.load(arguments.bench)
     seeds = compare.parse_seeds(arguments.seeds)
-    if arguments.jobs < 1:
-        raise errors.Usage(f"-j {arguments.jobs}: at least one machine")
     cache = Cache()
     machine_of = _machines_of_arms(cache, bench, arguments)
     if arguments.dry_run:
@@ -224,15 +222,24 @@ def compare_verb(arguments):
 
 def _machines_of_arms(cache, bench, arguments):
     """Machine of (arm, seed). One kernel: its switches make the arms. Two: the kernels do."""
+    settings = _bench_settings(bench, arguments)
     kernels = [build_kernel.own(path) for path in arguments.kernel or []]
     if len(kernels) > 2:
         raise errors.Usage("more than two --kernel", "one for both arms, or one for each")
-    if len(kernels) < 2:
-        files = parts.collect(cache, kernels[0] if kernels else None, _configuration(arguments))
-        return lambda arm, seed: _machine(files, bench, arguments, bench.parameters(arm), seed)
-    files_of = {arm: parts.collect(cache, kernel)
-                for arm, kernel in zip(benchmark.ARMS, kernels, strict=True)}
-    return lambda arm, seed: _machine(files_of[arm], bench, arguments, (), seed)
+    if len(kernels) == 2:
+        files_of = dict(zip(benchmark.ARMS, (parts.collect(cache, kernel) for kernel in kernels)))
+        switched = {arm: () for arm in benchmark.ARMS}
+    else:
+        kernel = kernels[0] if kernels else None
+        files_of = dict.fromkeys(benchmark.ARMS,
+                                 parts.collect(cache, kernel, _configuration(arguments)))
+        switched = {arm: bench.parameters(arm) for arm in benchmark.ARMS}
+
+    def machine_of(arm, seed):
+        return Machine(files_of[arm], **{**settings, "seed": seed, "parameters":
+                                         switched[arm] + settings["parameters"]})
+
+    return machine_of
 
 
 # verify
@@ -249,7 +256,7 @@ def _add_verify(verbs):
 def verify_verb(arguments):
     bench = benchmark.load(arguments.bench)
     cache = Cache()
-    machine = _bench_machine(cache, bench, arguments, arguments.arm, arguments.seed)
+    machine = _bench_machine(cache, bench, arguments)
     if arguments.dry_run:
         print(machine.shell_lines())
         return errors.GOOD
@@ -270,7 +277,7 @@ def verify_verb(arguments):
 
 def _add_perf(verbs):
     verb = verbs.add_parser("perf", help="speed of the machine against plain QEMU -icount")
-    verb.add_argument("--repeat", type=int, default=3, metavar="N", help="runs of each (default: 3)")
+    verb.add_argument("--repeat", type=_count(), default=3, metavar="N", help="runs of each (default: 3)")
     verb.set_defaults(verb=perf_verb)
 
 
@@ -306,8 +313,8 @@ def _machine_options(verb, kernels=False):
     verb.add_argument("--set", action="append", default=[], metavar="SWITCH=V",
                       help="a switch of the kernel; can be repeated")
     verb.add_argument("--profile", metavar="P", help="what the events of the host cost")
-    verb.add_argument("--vcpus", type=int, metavar="N", help="1 to 16")
-    verb.add_argument("--quantum", type=int, default=200, metavar="N",
+    verb.add_argument("--vcpus", type=_count(MAX_VCPUS), metavar="N", help=f"1 to {MAX_VCPUS}")
+    verb.add_argument("--quantum", type=_count(), default=200, metavar="N",
                       help="instructions between two choices of a vCPU (default: 200)")
     verb.add_argument("--limit", type=float, default=60, metavar="S",
                       help="virtual seconds after which the guest hangs (default: 60)")
@@ -315,6 +322,17 @@ def _machine_options(verb, kernels=False):
                       help="host seconds after which a run is given up (default: 3600)")
     verb.add_argument("--dry-run", action="store_true", help="show the QEMU line, run nothing")
     verb.add_argument("--keep", action="store_true", help="leave the run's folder here")
+
+
+def _count(most=10**9):
+    """The type of a number from 1 to MOST on the command line."""
+
+    def count(text):
+        if not text.isdecimal() or not 1 <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"'{text}' is no number from 1 to {most}")
+        return int(text)
+
+    return count
 
 
 def _bench_options(verb, kernels=False):
@@ -330,13 +348,12 @@ def _kernel(arguments):
     return build_kernel.own(arguments.kernel) if arguments.kernel else None
 
 
-def _switches(arguments):
-    return tuple(switches.parameter(text) for text in arguments.set)
-
-
-def _common(arguments):
+def _settings(arguments, default_profile, vcpus=4):
+    """What the options say about the machine; checked before anything is built."""
     return {"quantum": arguments.quantum, "limit_ns": int(arguments.limit * NS_PER_S),
-            "vcpus": 4 if arguments.vcpus is None else arguments.vcpus}
+            "vcpus": arguments.vcpus or vcpus, "seed": getattr(arguments, "seed", None),
+            "profile": profile.load(arguments.profile or default_profile),
+            "parameters": tuple(switches.parameter(text) for text in arguments.set)}
 
 
 def _runner(cache, arguments):
@@ -344,16 +361,14 @@ def _runner(cache, arguments):
                           arguments.host_limit)
 
 
-def _bench_machine(cache, bench, arguments, arm, seed):
-    parameters = bench.parameters(arm)
-    files = parts.collect(cache, _kernel(arguments), _configuration(arguments))
-    return _machine(files, bench, arguments, parameters, seed)
+def _bench_settings(bench, arguments):
+    settings = _settings(arguments, bench.profile, bench.vcpus)
+    return {**settings, "memory_mib": bench.memory_mib, "command": bench.guest, "peer": bench.peer}
 
 
-def _machine(files, bench, arguments, parameters, seed):
-    options = _common(arguments)
-    if arguments.vcpus is None:
-        options["vcpus"] = bench.vcpus
-    return Machine(files, profile.load(arguments.profile or bench.profile),
-                   memory_mib=bench.memory_mib, seed=seed, command=bench.guest, peer=bench.peer,
-                   parameters=parameters + _switches(arguments), **options)
+def _bench_machine(cache, bench, arguments):
+    """The machine for one arm of BENCH."""
+    settings = _bench_settings(bench, arguments)
+    settings["parameters"] = bench.parameters(arguments.arm) + settings["parameters"]
+    kernel = _kernel(arguments)
+    return Machine(parts.collect(cache, kernel, _configuration(arguments)), **settings)

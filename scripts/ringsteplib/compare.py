@@ -86,11 +86,18 @@ def compare(benchmark, seeds, machine_of, measure, jobs):
                 for future in done:
                     measurements[futures[future]] = future.result()
         finally:
-            for future in futures:
-                future.cancel()
-            process.stop_all()
+            _stop(futures)
     if not all(measurements[key].metrics for key in machines):
         raise BrokenMachine("a run reported no metric at all",
                             "does the benchmark's command mark its window? see ringstep boot")
     first = {arm: machines[arm, seeds[0]] for arm in ARMS}
     return Comparison(benchmark, seeds, first, measurements)
+
+
+def _stop(futures):
+    """End what still runs and start nothing more."""
+    for future in futures:
+        future.cancel()
+    while not all(future.done() for future in futures):
+        process.stop_all()
+        wait(futures, timeout=0.1)

@@ -78,6 +78,8 @@ class Runner:
 def finished(outcome):
     """Raise unless the benchmark came to its end in the guest."""
     outcome.check()
+    for line in outcome.complaints()[:5]:
+        progress.warn(f"the guest kernel complains: {line.strip()}")
     if outcome.results.code != 0:
         said = "".join(f"\n    {text}" for text in outcome.results.texts)
         raise Bad(f"the benchmark failed in the guest with exit code {outcome.results.code}"

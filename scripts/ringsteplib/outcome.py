@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How a run ended, read from what QEMU left in the run folder; each fault by its cause."""
 
+import re
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,8 @@ from .errors import Bad, BrokenMachine, CannotTell
 LIMIT_STATUS = 3  # QEMU's own exit status when virtual time passes the limit
 TAIL_LINES = 15
 USER_SPACE = "Run /init as init process"
+_COMPLAINT = re.compile(r"\] (WARNING: |BUG: |INFO: (task|possible|suspicious|rcu)|Oops|"
+                        r"general protection fault|KASAN|UBSAN|=+ ?WARNING)")
 KILLERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
@@ -62,6 +65,10 @@ class Outcome:
 
     def console(self):
         return _text(self.folder / "console.txt")
+
+    def complaints(self):
+        """The lines of the console in which the kernel reports a fault of its own."""
+        return [line for line in self.console().splitlines() if _COMPLAINT.search(line)]
 
     def check(self):
         """Raise the error for a run that did not end by itself or was no machine to measure on."""

@@ -36,19 +36,27 @@ def load(name):
 
 
 def parse(name, text, path="profile"):
-    """The profile in TEXT; its first comment line (SPDX aside) describes it."""
-    description, costs = "", {}
+    """The profile in TEXT."""
+    costs = {}
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
-        if line.startswith("#"):
-            comment = line.lstrip("# ")
-            if not description and comment and not comment.startswith("SPDX"):
-                description = comment
-        elif line:
+        if line and not line.startswith("#"):
             match = _LINE.match(line)
             if not match:
                 raise Usage(f"{path}:{number}: not 'key = integer   # source': {line}")
             if match[1] in costs:
                 raise Usage(f"{path}:{number}: {match[1]} is there twice")
             costs[match[1]] = int(match[2])
-    return Profile(name, description, costs)
+    return Profile(name, _description(text), costs)
+
+
+def _description(text):
+    """The first sentence of the first comment (SPDX aside)."""
+    words = []
+    for line in text.splitlines():
+        comment = line.lstrip("# ").strip()
+        if line.startswith("#") and comment and not comment.startswith("SPDX"):
+            words.append(comment)
+        elif words:
+            break
+    return re.split(r"(?<=\w)[.:;](?:\s|$)", " ".join(words))[0]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The files that users write: profiles, benchmarks, seed lists, switches, the lock file."""
+
+import re
+
+import pytest
+
+from ringsteplib import benchmark, compare, paths, profile, sources, switches
+from ringsteplib.errors import Usage
+
+MINIMAL = """
+[benchmark]
+name = x
+profile = bare
+guest = server {duration_ms}
+    --more
+duration_ms = 5
+[arms]
+before = io_uring.a=0
+after = io_uring.a=1 b=2
+[metrics]
+requests_per_s = higher: echoes
+[published]
+metric = requests_per_s
+before = 10.5
+source = a list, 2025
+"""
+
+
+def test_profile_lines():
+    found = profile.parse("p", "# SPDX-License-Identifier: x\n#\n# A host. More.\n\n"
+                               "ipi-ps = 1500000   # measured\nmmio-ps=0\n")
+    assert found.costs == {"ipi-ps": 1500000, "mmio-ps": 0}
+    assert found.description == "A host"
+
+
+@pytest.mark.parametrize("line", ["ipi-ps = 1.5", "ipi-ps 3", "= 3", "a = 1\na = 2", "a,b = 1"])
+def test_a_wrong_profile_line_is_named(line):
+    with pytest.raises(Usage, match="p:[12]: "):
+        profile.parse("p", line, "p")
+
+
+def test_every_profile_of_ours_is_read():
+    for name in profile.names():
+        found = profile.load(name)
+        assert found.description and found.costs is not None
+
+
+def test_benchmark_file():
+    found = benchmark.parse(MINIMAL, "x.ini")
+    assert found.guest == "server 5 --more"
+    assert found.parameters("after") == ("io_uring.a=1", "b=2")
+    assert found.metrics == [benchmark.Shown("requests_per_s", "higher", "echoes")]
+    assert found.published == {"metric": "requests_per_s", "before": 10.5, "source": "a list, 2025"}
+
+
+@pytest.mark.parametrize("old,new,says", [
+    ("before = io_uring.a=0\n", "", "needs before and after"),
+    ("guest = server", "host = server", "'guest'"),
+    ("higher:", "bigger:", "'bigger' is none of"),
+    ("duration_ms = 5", "duration_ms = x", "invalid literal"),
+    ("[arms]", "[arms", "contains parsing errors"),
+])
+def test_a_wrong_benchmark_file_is_named(old, new, says):
+    with pytest.raises(Usage) as caught:
+        benchmark.parse(MINIMAL.replace(old, new), "x.ini")
+    assert caught.value.message.startswith("x.ini: ")
+    assert says in caught.value.message
+
+
+def test_every_benchmark_of_ours_is_read():
+    assert {"iowq-echo", "hybrid-echo"} <= set(benchmark.names())
+    for name in benchmark.names():
+        found = benchmark.load(name)
+        assert found.name == name and found.description
+        assert found.profile in profile.names()
+
+
+def test_unknown_names_list_the_known_ones():
+    with pytest.raises(Usage, match="unknown benchmark") as caught:
+        benchmark.load("iowq-ecko")
+    assert "did you mean 'iowq-echo'" in caught.value.next_step
+    assert "hybrid-echo" in caught.value.next_step
+
+
+def test_seed_lists():
+    assert compare.parse_seeds("1-3,7") == [1, 2, 3, 7]
+    assert compare.seeds_text([1, 2, 3, 7, 9, 10]) == "1-3,7,9-10"
+    for wrong in ("", "3-1", "1,1", "a", "1-"):
+        with pytest.raises(Usage):
+            compare.parse_seeds(wrong)
+
+
+def test_switches_become_kernel_parameters():
+    assert switches.parameter("iowq_hybrid=1") == "io_uring.iowq_hybrid=1"
+    assert switches.parameter("tcp.x=1") == "tcp.x=1"
+    for wrong in ("iowq_hybrid", "iowq_hybrid=", "nothing=1", "a.b=1 init=/bin/sh"):
+        with pytest.raises(Usage):
+            switches.parameter(wrong)
+
+
+def test_every_switch_is_in_a_kernel_patch():
+    text = "".join(path.read_text()
+                   for path in sources.numbered_patches(paths.GUEST_DRIVER / "kernel/patches"))
+    for name in switches.SWITCHES:
+        assert re.search(rf"^\+module_param\w*\({name}\b", text, re.M)
+
+
+def test_the_lock_file_pins_everything():
+    pins = sources.read_lock()
+    assert {"qemu", "lwip", "linux", "meson", "seabios", "qemu-data"} <= pins.keys()
+    for pin in pins.values():
+        assert re.fullmatch("[0-9a-f]{64}", pin.sha256)
+        assert pin.kind in ("source", "binary") and pin.archive in ("debian", "security")
+        assert "://" not in pin.file
+
+
+def test_a_broken_lock_file_is_named(tmp_path):
+    path = tmp_path / "lock"
+    path.write_text("[qemu]\npackage = qemu\n")
+    with pytest.raises(Usage, match="lock"):
+        sources.read_lock(path)
