@@ -48,13 +48,19 @@ def own(path):
     path = Path(path).expanduser()
     if path.is_dir():
         for name in ("vmlinux", "arch/x86/boot/bzImage"):
-            if (path / name).is_file():
+            if (path / name).is_file() and (name != "vmlinux" or _has_pvh(path)):
                 return Kernel(path / name, str(path))
         raise CannotTell(f"{path} has neither vmlinux nor arch/x86/boot/bzImage",
-                         "build the kernel there first: make vmlinux")
+                         "build the kernel there first: make bzImage (or vmlinux, with CONFIG_PVH)")
     if not path.is_file():
         raise Usage(f"--kernel {path}: there is no such file or folder")
     return Kernel(path, str(path))
+
+
+def _has_pvh(folder):
+    """Can QEMU boot the vmlinux in FOLDER directly?"""
+    config = folder / ".config"
+    return config.is_file() and "CONFIG_PVH=y" in config.read_text().splitlines()
 
 
 def _inputs(linux, configuration):
@@ -71,11 +77,11 @@ def _inputs(linux, configuration):
 def _build(cache, linux, configuration, folder):
     host.ensure_packages()
     patches = sources.numbered_patches(PATCHES)
-    tree = cache.work("linux", {"linux": "own" if linux.is_tree else linux.identity,
-                                "patches": sources.patches_identity(patches)})
-    log = cache.log(f"kernel-{configuration}")
+    inputs = {"linux": "own" if linux.is_tree else linux.identity,
+              "patches": sources.patches_identity(patches)}
     environment = {**host.build_environment(cache), **REPRODUCIBLE}
-    with cache.lock(tree.name):
+    with cache.work("linux", inputs) as tree:
+        log = cache.log(f"{tree.name}-{configuration}")
         source = _prepare(cache, tree, linux, patches)
         # A build folder inside the source tree: the compiler sees relative paths only.
         build_folder = source / f"build-{configuration}"

@@ -60,21 +60,19 @@ def firmware(cache, fetch):
 def _build(cache, fetch, fetched, folder):
     host.ensure_packages()
     patches = sources.numbered_patches(PATCHES)
-    tree = cache.work("qemu", {
-        "qemu": "own" if fetched["qemu"].is_tree else fetched["qemu"].identity,
-        "patches": sources.patches_identity(patches), "configure": CONFIGURE,
-        "compiler": host.compiler()})
-    log = cache.log("qemu")
+    inputs = {"qemu": "own" if fetched["qemu"].is_tree else fetched["qemu"].identity,
+              "patches": sources.patches_identity(patches), "configure": CONFIGURE,
+              "compiler": host.compiler()}
     environment = host.build_environment(cache)
     environment["PYTHONPATH"] = str(_python_path(cache, fetch))
-    with cache.lock(tree.name):
+    with cache.work("qemu", inputs) as tree:
+        log = cache.log(tree.name)
         source = _prepare(tree, fetched, patches)
         build_folder = tree / "build"
         if not (build_folder / "build.ninja").exists():
             _configure(source, build_folder, log, environment)
         progress.say("building QEMU")
-        targets = [BINARY]
-        _ninja(build_folder, targets, log, environment)
+        _ninja(build_folder, [BINARY], log, environment)
         tests = _test_targets(build_folder, environment)
         if tests:
             _ninja(build_folder, tests, log, environment)

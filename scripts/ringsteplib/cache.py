@@ -18,6 +18,7 @@ from pathlib import Path
 from . import digest, paths, progress
 
 KEY_LENGTH = 20
+KEPT_TREES = 3  # of each kind; ccache makes a new one quick
 
 
 class Cache:
@@ -73,9 +74,23 @@ class Cache:
                 shutil.rmtree(aside, ignore_errors=True)
         return path
 
+    @contextlib.contextmanager
     def work(self, name, inputs):
-        """An incremental build tree for INPUTS. Take its lock first: `lock(tree.name)`."""
-        return self.folder("work", f"{name}-{key(inputs)}")
+        """An incremental build tree for INPUTS, locked; the oldest ones of that NAME go."""
+        tree = self.root / "work" / f"{name}-{key(inputs)}"
+        with self.lock(tree.name):
+            tree.mkdir(parents=True, exist_ok=True)
+            os.utime(tree)
+            self._prune_work(name)
+            yield tree
+
+    def _prune_work(self, name):
+        trees = sorted(self.folder("work").glob(f"{name}-*"), key=lambda t: t.stat().st_mtime)
+        for tree in trees[:-KEPT_TREES]:
+            with open(self.folder("locks") / tree.name, "w") as f:
+                with contextlib.suppress(BlockingIOError):  # it is in use
+                    fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(tree, ignore_errors=True)
 
     @contextlib.contextmanager
     def run_folder(self):

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import sys
 import time
+import traceback
 
 from . import (benchmark, build_kernel, compare, errors, measure, parts, perf, process, profile,
                progress, report, run, switches, table, verify)
@@ -39,6 +40,9 @@ def main(argv):
                                           f"is the disk full? else delete {Store.path_in(Cache())}"))
     except OSError as error:
         return complain(_of_the_host(error))
+    except Exception as error:  # a bug of ours must not look like a bad kernel to git bisect
+        traceback.print_exc()
+        return complain(errors.CannotTell(f"internal error: {error!r}", "please report it"))
 
 
 def complain(error):

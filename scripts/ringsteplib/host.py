@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the host must have: Debian packages, compilers, and what it is called in reports."""
 
+import functools
 import os
 import platform
 import shutil
@@ -67,6 +68,7 @@ def os_release():
     return values
 
 
+@functools.cache
 def compiler():
     """One line that names the compiler and linker; part of the name of what they build."""
     lines = [process.output([tool, "--version"]) or f"no {tool}" for tool in ("gcc", "ld")]

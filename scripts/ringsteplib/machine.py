@@ -136,7 +136,7 @@ class Machine:
 
     def _serial(self):
         if self.command is None:
-            return ["-serial", "stdio"]
+            return ["-serial", "mon:stdio"]
         return ["-serial", "file:console.txt", "-serial", "file:output.txt"]
 
     def _network(self):

@@ -30,7 +30,7 @@ class Results:
 def parse_results(text):
     """The lines `metric NAME VALUE`, `counter NAME VALUE`, `text ...`, `exit CODE`."""
     results = Results()
-    for line in text.splitlines():
+    for line in text.rpartition("\n")[0].splitlines():  # an unfinished last line is not one
         kind, _, rest = line.partition(" ")
         if kind in ("metric", "counter"):
             name, _, value = rest.partition(" ")

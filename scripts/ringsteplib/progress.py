@@ -17,12 +17,13 @@ def set_quiet(quiet):
 def say(text):
     """One line about what is being done."""
     if not _quiet:
-        print(f"ringstep: {text}", file=sys.stderr, flush=True)
+        warn(text)
 
 
 def warn(text):
     """One line that --quiet does not hide."""
-    print(f"ringstep: {text}", file=sys.stderr, flush=True)
+    clear = "\r\033[K" if sys.stderr.isatty() else ""  # a bar may stand there
+    print(f"{clear}ringstep: {text}", file=sys.stderr, flush=True)
 
 
 class Bar:

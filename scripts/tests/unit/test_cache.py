@@ -66,6 +66,15 @@ def test_two_builds_at_once_build_once(cache):
     assert len(calls) == 1
 
 
+def test_old_work_trees_go_unless_they_are_in_use(cache, monkeypatch):
+    monkeypatch.setattr("ringsteplib.cache.KEPT_TREES", 1)
+    with cache.work("linux", 1) as used:
+        with cache.work("linux", 2) as other:
+            assert used.is_dir()
+        with cache.work("linux", 3):
+            assert used.is_dir() and not other.is_dir()
+
+
 def test_run_folders_are_private_and_removed(cache):
     with cache.run_folder() as one, cache.run_folder() as two:
         assert one != two

@@ -34,6 +34,17 @@ def test_results_are_parsed():
     assert found.texts == ["error: x y"] and found.code == 3
 
 
+def test_an_unfinished_line_is_no_result():
+    assert parse_results("metric a 1\nmetric b 12").metrics == {"a": 1}
+    assert parse_results("exit").code is None
+
+
+def test_a_bug_of_ours_is_no_bad_kernel(ringstep, monkeypatch):
+    monkeypatch.setattr(metrics, "of_outcome", lambda _: 1 / 0)
+    code, _, err = ringstep("run", "iowq-echo")
+    assert code == 125 and "internal error" in err
+
+
 def test_metrics_are_exact(tmp_path, fake_machine):
     found, counters = metrics.of_outcome(outcome(tmp_path, fake_machine()))
     assert found["requests_per_s"] == 3000
