@@ -53,8 +53,8 @@ class Apt:
         self._configure()
         aside = target.with_name(f"{target.name}.part")
         aside.unlink(missing_ok=True)
-        status = process.run([HELPER, "-c", self.configuration, "download-file", uri, aside,
-                              f"SHA256:{sha256}"], stdout=process.NOTHING, stderr=process.NOTHING)
+        status = _run([HELPER, "-c", self.configuration, "download-file", uri, aside,
+                       f"SHA256:{sha256}"])
         whole = status == 0 and aside.exists() and digest.of_file(aside) == sha256
         if whole:
             os.replace(aside, target)
@@ -96,8 +96,7 @@ class Apt:
         self._configure()
         (self.folder / "sources.list").write_text("\n".join(entries) + "\n")
         progress.say(f"reading the package lists of {', '.join(suites)}")
-        if process.run(["apt-get", "-c", self.configuration, "-q", "update"],
-                       stdout=process.NOTHING, stderr=process.NOTHING) != 0:
+        if _run(["apt-get", "-c", self.configuration, "-q", "update"]) != 0:
             progress.say("some package lists could not be read")
         self._updated = set(suites)
 
@@ -114,7 +113,7 @@ class Apt:
             (lists / "partial").mkdir(exist_ok=True)
             options = ["-o", f"Dir::State::lists={lists}", "-o", "APT::Sandbox::User=root"]
             progress.say("asking the machine's package mirror what it has")
-            process.run(["apt-get", "update", *options], stdout=process.NOTHING, stderr=process.NOTHING)
+            _run(["apt-get", "update", *options])
             found = self._index_targets(options)
         if not found:
             raise CannotTell("this machine's apt configuration names no Debian mirror",
@@ -131,3 +130,8 @@ class Apt:
             if component == "main":
                 found.setdefault(label, uri.rstrip("/"))
         return found
+
+
+def _run(argv):
+    """Run one of apt's tools; its own progress is shown to whoever watches."""
+    return process.run(argv, stdout=progress.passthrough(), stderr=process.NOTHING)

@@ -2,6 +2,7 @@
 """What is being done, on stderr: a bar on a terminal, plain lines elsewhere."""
 
 import shutil
+import subprocess
 import sys
 import time
 
@@ -24,6 +25,12 @@ def warn(text):
     """One line that --quiet does not hide."""
     clear = "\r\033[K" if sys.stderr.isatty() else ""  # a bar may stand there
     print(f"{clear}ringstep: {text}", file=sys.stderr, flush=True)
+
+
+def passthrough():
+    """Where a tool that shows its own progress may write: stderr if somebody watches."""
+    watched = not _quiet and sys.stderr.isatty()
+    return sys.stderr.fileno() if watched else subprocess.DEVNULL
 
 
 class Bar:

@@ -89,7 +89,7 @@ class Sources:
         target = self.cache.folder("dl") / pin.file.rsplit("/", 1)[1]
         if target.exists():
             return Source(name, pin.version, target, pin.sha256)
-        with self.cache.lock(f"dl-{name}"):
+        with self.cache.lock("dl"):
             if not self._record(pin).exists() and self._fetch_pinned(pin, target):
                 return Source(name, pin.version, target, pin.sha256)
             return self._substitute(pin)
