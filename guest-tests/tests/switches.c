@@ -232,5 +232,6 @@ int main(void)
 	test_free_batch("8", 8);
 	test_hybrid("0");
 	test_hybrid("1");
+	set("iowq_free_batch", "0");	/* both as after boot */
 	return ktap_end();
 }
