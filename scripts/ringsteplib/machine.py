@@ -24,6 +24,7 @@ MAX_QUEUES = 16
 MAC = "52:54:00:12:34:56"
 CPU = "max,-rdrand,-rdseed,-erms,-fsrm,-monitor"
 MACHINE = "q35,accel=tcg,vmport=off,smbus=off,sata=off,usb=off,hpet=off,graphics=off"
+PLAIN_ICOUNT = "shift=1,sleep=off"  # with shift=0, no four CPUs come up
 KERNEL_PARAMETERS = ("console=ttyS0", "nokaslr", "tsc=reliable", "no_timer_check",
                      "cpu_init_udelay=0", "panic=-1", "random.trust_cpu=off")
 
@@ -88,7 +89,7 @@ class Machine:
         """QEMU's arguments; every file name is relative to the run folder."""
         return [
             "-L", "firmware", "-machine", MACHINE, "-cpu", CPU, "-smp", str(self.vcpus),
-            "-m", str(self.memory_mib), "-icount", "shift=0,sleep=off", *self._clock(),
+            "-m", str(self.memory_mib), *self._clock(),
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-seed", "1", "-rtc", "base=2026-01-01,clock=vm",
             "-kernel", "kernel", "-initrd", "initrd", "-append", self.command_line(),
@@ -129,10 +130,10 @@ class Machine:
 
     def _clock(self):
         if not self.lockstep:
-            return []
-        costs = [f"{key}={value}" for key, value in sorted(self.profile.costs.items())]
-        return ["-object", ",".join(["lockstep,id=lockstep", f"quantum={self.quantum}",
-                                     f"limit-ns={self.limit_ns}", *costs])]
+            return ["-icount", PLAIN_ICOUNT]
+        options = ["lockstep,id=lockstep", f"quantum={self.quantum}", f"limit-ns={self.limit_ns}",
+                   *(f"{key}={value}" for key, value in sorted(self.profile.costs.items()))]
+        return ["-icount", "shift=0,sleep=off", "-object", ",".join(options)]
 
     def _serial(self):
         if self.command is None:
