@@ -564,6 +564,8 @@ void peer_stack_init(const PeerStackConfig *config)
         lwip_init();
         stack.initialized = true;
     }
+    tcp_ticks = 0;
+    stack.slow_tick = false;
     ip4_addr_set_u32(&ip, config->peer_ip);
     IP4_ADDR(&mask, 255, 255, 255, 0);
     netif_add(&stack.netif, &ip, &mask, NULL, NULL, netif_begin, ip4_input);
