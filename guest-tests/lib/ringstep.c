@@ -73,7 +73,7 @@ static unsigned long read_id(const char *device, const char *file)
 	return id;
 }
 
-/* Lets the device answer; the firmware has done so already on most machines. */
+/* Lets the device answer. Where the firmware or a driver has done so, this fails, and need not work. */
 static void enable_device(const char *device)
 {
 	char path[512];
@@ -84,7 +84,7 @@ static void enable_device(const char *device)
 	if (fd < 0)
 		return;
 	if (write(fd, "1", 1) < 0)
-		perror(path);
+		errno = 0;
 	close(fd);
 }
 

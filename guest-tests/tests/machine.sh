@@ -45,8 +45,9 @@ set -- /sys/class/net/eth0/queues/rx-*
 same "receive queues" $# "$queues"
 
 # Without a device, the programs print their results.
-RINGSTEP_DEVICE=none spin --threads 1 > /tmp/one
-RINGSTEP_DEVICE=none spin --threads "$(nproc)" > /tmp/all
+export RINGSTEP_DEVICE=none
+spin --threads 1 > /tmp/one
+spin --threads "$(nproc)" > /tmp/all
 read -r _ _ one < /tmp/one
 read -r _ _ all < /tmp/all
 [ $((all * 100)) -le $((one * 102)) ]
