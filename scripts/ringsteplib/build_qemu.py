@@ -14,6 +14,7 @@ CONFIGURE = [
     "--disable-qom-cast-debug", "--disable-werror", f"--python={host.PYTHON}", "--cc=ccache gcc",
 ]
 PATCHES = paths.QEMU_DEVICE / "patches"
+NOT_BEHAVIOUR = ("patches", "profiles", "tests", "README.md")
 BINARY = "qemu-system-x86_64"
 FIRMWARE = {
     "seabios": ["usr/share/seabios/bios-256k.bin", "usr/share/seabios/bios.bin"],
@@ -29,7 +30,7 @@ def identity(fetch):
         "qemu": fetched["qemu"].identity,
         "lwip": fetched["lwip"].identity,
         "patches": sources.patches_identity(sources.numbered_patches(PATCHES)),
-        "devices": digest.of_tree(paths.QEMU_DEVICE, skip=("patches", "profiles")),
+        "devices": digest.of_tree(paths.QEMU_DEVICE, skip=NOT_BEHAVIOUR),
         "configure": CONFIGURE,
     }
 
@@ -37,7 +38,8 @@ def identity(fetch):
 def build(cache, fetch):
     """The folder with QEMU and the device tests; FETCH gives the sources."""
     fetched = _fetched(fetch)
-    inputs = {**identity(fetch), "compiler": host.compiler()}
+    inputs = {**identity(fetch), "compiler": host.compiler(),
+              "tests": digest.of_tree(paths.QEMU_DEVICE / "tests")}
     return cache.artifact("qemu", inputs, lambda folder: _build(cache, fetch, fetched, folder))
 
 

@@ -133,7 +133,7 @@ class Machine:
             return ["-icount", PLAIN_ICOUNT]
         options = ["lockstep,id=lockstep", f"quantum={self.quantum}", f"limit-ns={self.limit_ns}",
                    *(f"{key}={value}" for key, value in sorted(self.profile.costs.items()))]
-        return ["-icount", "shift=0,sleep=off", "-object", ",".join(options)]
+        return ["-object", ",".join(options)]
 
     def _serial(self):
         if self.command is None:
