@@ -16,15 +16,17 @@ def render(comparison):
 
 
 def of_run(benchmark, arm, machine, measurement):
-    """The text of a single run."""
+    """The text of a single run: its metrics, and the counters that the benchmark names."""
     lines = [f"{benchmark.name}, arm {arm}, seed {machine.seed}, profile {machine.profile.name}, "
              f"{machine.vcpus} vCPUs, kernel {machine.parts.kernel.name}",
              f"digest {measurement.digest}", ""]
-    for group in (measurement.metrics, measurement.counters):
-        width = max(map(len, group), default=0)
-        lines += [f"  {name:<{width}}  {quantity(value)}" for name, value in sorted(group.items())]
-        lines.append("")
-    return "\n".join(lines[:-1]) + "\n"
+    named = {shown.name: measurement.get(shown.name)
+             for shown in benchmark.metrics + benchmark.counters}
+    rows = {**measurement.metrics, **{name: v for name, v in named.items() if v is not None}}
+    width = max(map(len, rows))
+    lines += [f"  {name:<{width}}  {quantity(value)}" for name, value in sorted(rows.items())]
+    rest = len(measurement.counters.keys() - rows.keys())
+    return "\n".join([*lines, "", f"  and {rest} more counters: see --json"]) + "\n"
 
 
 def _head(comparison):

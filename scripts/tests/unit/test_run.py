@@ -133,6 +133,12 @@ def test_qemu_has_no_input_and_its_own_folder(tmp_path, fake_machine):
     assert found.console().strip() == str(tmp_path / "run")
 
 
+def test_the_vcpus_are_summed_up():
+    found = metrics.of_vcpus({"vcpu0_local_ps": 100, "vcpu1_local_ps": 100, "vcpu0_idle_ps": 50,
+                              "vcpu0_ipi_ps": 20, "vcpu1_instructions": 7, "other": 9})
+    assert found == {"guest_instructions": 7, "cpu_use_percent": 75.0, "vm_events_percent": 10.0}
+
+
 def test_run_prints_and_writes_the_result(ringstep, tmp_path):
     code, out, _ = ringstep("run", "iowq-echo", "--json", tmp_path / "a.json")
     assert code == 0 and "requests_per_s" in out and "digest" in out
