@@ -8,9 +8,10 @@
 #define RINGSTEP_NET_LWIP_CC_H
 
 #include <stdint.h>
+#include "qemu/compiler.h"
 
 #undef BYTE_ORDER
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#if HOST_BIG_ENDIAN
 #define BYTE_ORDER BIG_ENDIAN
 #else
 #define BYTE_ORDER LITTLE_ENDIAN
