@@ -9,14 +9,17 @@ import pytest
 from ringsteplib import paths
 
 
-def names():
-    return sorted(path.stem for path in (paths.QEMU_DEVICE / "tests").glob("*-test.c"))
+def programs():
+    """net/link-test.c is built as ringstep-net-link-test."""
+    folder = paths.QEMU_DEVICE / "tests"
+    sources = (path.relative_to(folder).with_suffix("") for path in folder.rglob("*-test.c"))
+    return sorted("-".join(["ringstep", *path.parts]) for path in sources)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", programs())
 def test_device(real_parts, tmp_path, name):
-    program = real_parts.qemu.parent / "tests" / f"ringstep-{name}"
-    assert program.exists(), "qemu-device/tests/meson.build does not build it"
+    program = real_parts.qemu.parent / "tests" / name
+    assert program.exists(), "no meson.build below qemu-device/tests builds it"
     environment = dict(os.environ, QTEST_QEMU_BINARY=str(real_parts.qemu),
                        G_TEST_DBUS_DAEMON="/bin/false")
     done = subprocess.run([program, "--tap", "-k"], cwd=tmp_path, env=environment, text=True,
