@@ -25,6 +25,11 @@ void peer_frame_free(PeerFrame *frame)
     g_free(frame);
 }
 
+PeerFrame *peer_frame_trim(PeerFrame *frame)
+{
+    return g_realloc(frame, sizeof(*frame) + frame->len);
+}
+
 uint32_t peer_wire_bytes(uint32_t hlen, uint32_t payload, uint32_t gso_size)
 {
     uint32_t segments = 1;

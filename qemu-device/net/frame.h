@@ -36,6 +36,8 @@ struct PeerFrame {
 
 PeerFrame *peer_frame_new(uint32_t len);
 void peer_frame_free(PeerFrame *frame);
+/* Give back the room behind @frame->len, which was reduced */
+PeerFrame *peer_frame_trim(PeerFrame *frame);
 
 /* Bytes on the wire of @payload bytes behind @hlen bytes of headers */
 uint32_t peer_wire_bytes(uint32_t hlen, uint32_t payload, uint32_t gso_size);

@@ -26,6 +26,7 @@
 #include "qemu/error-report.h"
 #include "qemu/iov.h"
 #include "qemu/timer.h"
+#include "migration/blocker.h"
 #include "net/net.h"
 #include "net/clients.h"                /* QEMU's own */
 #include "ringstep/ctl/marks.h"
@@ -100,6 +101,7 @@ struct Peer {
     PeerMeasure measure;
     PeerClients *clients;
     Notifier marks;
+    Error *blocker;                     /* of snapshots */
     uint16_t server_port;               /* 0: the guest is not ready */
     bool csum;                          /* offloads that the guest takes */
     bool gso;
@@ -479,6 +481,10 @@ static void guest_ready(Peer *peer, uint32_t port)
         return;
     }
     peer->server_port = port;
+    /* From here on there is state that no snapshot would hold */
+    error_setg(&peer->blocker, "the ringstep peer's connections cannot be "
+               "saved");
+    migrate_add_blocker(&peer->blocker, NULL);
     if (peer->addr.guest_mac_known) {
         start_clients(peer);
     } else {
@@ -547,6 +553,7 @@ static void queue_set_offload(NetClientState *nc, int csum, int tso4, int tso6,
 static void peer_free(Peer *peer)
 {
     notifier_remove(&peer->marks);
+    migrate_del_blocker(&peer->blocker);
     peer_clients_free(peer->clients);
     peer_stack_cleanup();
     peer_link_clear(&peer->to_guest);

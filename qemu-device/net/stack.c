@@ -125,6 +125,9 @@ static void merge_flush(void)
     IPH_CHKSUM_SET(ip, inet_chksum(ip, IPH_HL_BYTES(ip)));
 
     hlen = PEER_ETH_HLEN + IPH_HL_BYTES(ip) + frame->tcp_hlen;
+    if (frame->gso_size) {
+        frame = peer_frame_trim(frame);
+    }
     if (frame->len - hlen <= frame->gso_size) {
         frame->gso_size = 0;
     }

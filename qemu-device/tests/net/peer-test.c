@@ -526,6 +526,62 @@ static void test_no_buffers(void)
     stop(&g);
 }
 
+/* A guest that sends faster than the link waits, and nothing is lost */
+static void test_slow_link(void)
+{
+    enum { FRAMES = 30, PAYLOAD = 60000 };
+    unsigned taken = 0;
+    uint64_t buffer;
+    Guest g;
+
+    /* 60,000 bytes take about 5 ms; the device takes a mebibyte ahead */
+    start(&g, ",link-rate-bps=100000000", 0, PAIRS);
+    post_buffers(&g);
+    arp_reply(&g, 1);
+    g.port = 20000;
+    memset(&sent.hdr, 0, sizeof(sent.hdr));
+    sent.len = guest_tcp(sent.data, 20000, SERVER_PORT, 1, 1, TCP_ACK, NULL,
+                         PAYLOAD);
+    sent.hdr.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
+    sent.hdr.csum_start = 34;
+    sent.hdr.csum_offset = 16;
+    sent.hdr.gso_type = VIRTIO_NET_HDR_GSO_TCPV4;
+    sent.hdr.gso_size = 1460;
+    buffer = guest_alloc(&g.alloc, BUFFER);
+    qtest_memwrite(g.qts, buffer, &sent.hdr, sizeof(sent.hdr));
+    qtest_memwrite(g.qts, buffer + HDR, sent.data, sent.len);
+    for (int i = 0; i < FRAMES; i++) {
+        uint32_t head = qvirtqueue_add(g.qts, g.tx[1], buffer, HDR + sent.len,
+                                       false, false);
+
+        qvirtqueue_kick(g.qts, g.dev, g.tx[1], head);
+    }
+    /* with their headers, 17 frames are more than a mebibyte */
+    for (int i = 0; i < 200 && taken < 17; i++) {
+        taken += qvirtqueue_get_buf(g.qts, g.tx[1], NULL, NULL);
+        g_usleep(1000);
+    }
+    for (int i = 0; i < 20; i++) {
+        g_assert_false(qvirtqueue_get_buf(g.qts, g.tx[1], NULL, NULL));
+        g_usleep(1000);
+    }
+    g_assert_cmpuint(taken, ==, 17);
+
+    for (int i = 0; i < 300 && taken < FRAMES; i++) {
+        qtest_clock_step(g.qts, MS);
+        taken += qvirtqueue_get_buf(g.qts, g.tx[1], NULL, NULL);
+    }
+    g_assert_cmpuint(taken, ==, FRAMES);
+    qtest_clock_step(g.qts, 500 * MS);
+    end_run(&g);
+    g_assert_cmpuint(result(&g, "peer_rx_packets_q1"), ==, FRAMES + 1);
+    g_assert_cmpuint(result(&g, "peer_bad_frames"), ==, 0);
+    g_assert_cmpuint(result(&g, "peer_link_drops"), ==, 0);
+    /* each is answered: there is no such connection */
+    g_assert_cmpuint(result(&g, "peer_tx_packets_q1"), ==, BUFFERS);
+    stop(&g);
+}
+
 static void test_ping(void)
 {
     Guest g;
@@ -741,6 +797,7 @@ int main(int argc, char **argv)
     qtest_add_func("/net/peer/large", test_large);
     qtest_add_func("/net/peer/no-offloads", test_no_offloads);
     qtest_add_func("/net/peer/no-buffers", test_no_buffers);
+    qtest_add_func("/net/peer/slow-link", test_slow_link);
     qtest_add_func("/net/peer/ping", test_ping);
     qtest_add_func("/net/peer/malformed", test_malformed);
     qtest_add_func("/net/peer/random", test_random);
