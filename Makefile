@@ -3,7 +3,7 @@
 # Everything is built, when missing, by scripts/ringstep into a cache outside of this checkout.
 
 BENCH ?= iowq-echo
-SEEDS ?= 1-3
+SEEDS ?= 1-5
 JOBS  ?= $(shell nproc)
 
 RINGSTEP := scripts/ringstep
