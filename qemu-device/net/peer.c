@@ -137,13 +137,6 @@ static void timer_fired(void *opaque)
     peer_events_run(peer->evs);
 }
 
-static int64_t stack_now(void *opaque)
-{
-    Peer *peer = opaque;
-
-    return peer_now(peer->evs);
-}
-
 static void tick_fired(PeerEvent *ev)
 {
     Peer *peer = container_of(ev, Peer, tick);
@@ -703,7 +696,6 @@ static Peer *peer_new(const Settings *s)
         .seed = s->clients.seed,
         .peer_ip = s->peer_ip,
         .guest_ip = s->guest_ip,
-        .now_ns = stack_now,
         .output = stack_output,
         .opaque = peer,
     };
@@ -726,6 +718,7 @@ static Peer *peer_new(const Settings *s)
     peer->addr.peer_ip = s->peer_ip;
     peer->addr.guest_ip = s->guest_ip;
     peer_measure_init(&peer->measure);
+    stack.evs = peer->evs;
     peer_stack_init(&stack);
     peer->clients = peer_clients_new(&s->clients, peer->evs, &peer->measure);
     peer->marks.notify = mark_notify;

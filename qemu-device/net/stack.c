@@ -40,8 +40,10 @@
 #define INITIAL_SEGMENTS 10
 #define ANY_HLEN    (IP_HLEN + 60)      /* IP header and any TCP header */
 
-QEMU_BUILD_BUG_ON(PEER_STACK_TICK_MS != TCP_FAST_INTERVAL);
-QEMU_BUILD_BUG_ON(2 * PEER_STACK_TICK_MS != TCP_SLOW_INTERVAL);
+/* How long Linux delays an ACK, at least */
+#define ACK_DELAY_NS (40LL * NS_PER_MS)
+
+QEMU_BUILD_BUG_ON(PEER_STACK_TICK_MS != TCP_SLOW_INTERVAL);
 
 typedef struct Slot {
     struct tcp_pcb *pcbs;
@@ -66,7 +68,6 @@ static struct {
     sigjmp_buf fault;
     bool broken;                /* a timer failed: lwIP's lists are lost */
     bool gso;
-    bool slow_tick;
     PeerFrame *merge;           /* segments collected for one frame */
     uint32_t merge_next_seq;
     bool initialized;
@@ -79,7 +80,7 @@ static Slot no_slot;
 
 u32_t sys_now(void)
 {
-    return stack.config.now_ns(stack.config.opaque) / NS_PER_MS;
+    return peer_now(stack.config.evs) / NS_PER_MS;
 }
 
 uint32_t peer_stack_rand(void)
@@ -250,6 +251,31 @@ static err_t netif_begin(struct netif *netif)
 }
 
 /*
+ * lwIP sends all the ACKs that it has delayed at once, when its fast timer
+ * fires.  From thousands of connections that would be a burst such as no real
+ * client sends, so that each connection has a timer of its own here, and
+ * lwIP's fast timer is not used.
+ */
+static void update_delayed_ack(Slot *slot)
+{
+    struct tcp_pcb *pcb = slot->pcbs;
+    PeerConn *conn = pcb ? pcb->callback_arg : NULL;
+
+    if (!conn) {
+        return;
+    }
+    if (!(pcb->flags & TF_ACK_DELAY)) {
+        conn->ack_due_ns = 0;
+    } else if (!conn->ack_due_ns) {
+        conn->ack_due_ns = peer_now(stack.config.evs) + ACK_DELAY_NS;
+        if (!peer_event_pending(&conn->ack_event)) {
+            peer_event_at(stack.config.evs, &conn->ack_event,
+                          conn->ack_due_ns);
+        }
+    }
+}
+
+/*
  * Call @func, which calls lwIP for the connection of @slot.  Within such a
  * call, upcalls get here again for the same slot.
  */
@@ -274,6 +300,9 @@ static void run_in_slot(Slot *slot, SlotFunc *func, void *arg)
     tcp_active_pcbs = NULL;
     stack.running = NULL;
     merge_flush();
+    if (slot != &no_slot) {
+        update_delayed_ack(slot);
+    }
 }
 
 /* Connections */
@@ -344,6 +373,29 @@ static void conn_err(void *arg, err_t err)
     conn->ops->ended(conn, PEER_CONN_RESET);
 }
 
+static void do_ack(void *arg)
+{
+    struct tcp_pcb *pcb = arg;
+
+    tcp_ack_now(pcb);
+    tcp_output(pcb);
+    tcp_clear_flags(pcb, TF_ACK_DELAY | TF_ACK_NOW);
+}
+
+static void ack_fired(PeerEvent *ev)
+{
+    PeerConn *conn = container_of(ev, PeerConn, ack_event);
+
+    if (!conn->pcb || !conn->ack_due_ns) {
+        return;
+    }
+    if (conn->ack_due_ns > peer_now(stack.config.evs)) {
+        peer_event_at(stack.config.evs, ev, conn->ack_due_ns);
+    } else {
+        run_in_slot(conn_slot(conn), do_ack, conn->pcb);
+    }
+}
+
 typedef struct OpenArgs {
     PeerConn *conn;
     uint16_t guest_port;
@@ -381,6 +433,8 @@ bool peer_conn_open(PeerConn *conn, uint16_t peer_port, uint16_t guest_port)
 
     assert(!conn->pcb && peer_port && !stack.running);
     conn->port = peer_port;
+    conn->ack_due_ns = 0;
+    conn->ack_event.func = ack_fired;
     if (conn_slot(conn)->pcbs) {
         return false;           /* an earlier connection is still closing */
     }
@@ -449,6 +503,7 @@ void peer_conn_abort(PeerConn *conn)
 {
     struct tcp_pcb *pcb = conn->pcb;
 
+    peer_event_cancel(stack.config.evs, &conn->ack_event);
     if (pcb) {
         conn_detach(conn);
         run_in_slot(conn_slot(conn), do_abort, pcb);
@@ -508,10 +563,7 @@ void peer_stack_input(PeerFrame *frame)
 
 static void do_tick(void *arg)
 {
-    tcp_fasttmr();
-    if (stack.slow_tick) {
-        tcp_slowtmr();
-    }
+    tcp_slowtmr();
 }
 
 void peer_stack_tick(void)
@@ -526,7 +578,6 @@ void peer_stack_tick(void)
             tail = &(*tail)->next;
         }
     }
-    stack.slow_tick = !stack.slow_tick;
     run_in_slot(&no_slot, do_tick, NULL);
 
     if (stack.stats.faults != faults) {
@@ -568,7 +619,6 @@ void peer_stack_init(const PeerStackConfig *config)
         stack.initialized = true;
     }
     tcp_ticks = 0;
-    stack.slow_tick = false;
     ip4_addr_set_u32(&ip, config->peer_ip);
     IP4_ADDR(&mask, 255, 255, 255, 0);
     netif_add(&stack.netif, &ip, &mask, NULL, NULL, netif_begin, ip4_input);

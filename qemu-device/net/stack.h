@@ -12,10 +12,11 @@
 #ifndef RINGSTEP_NET_STACK_H
 #define RINGSTEP_NET_STACK_H
 
+#include "ringstep/net/events.h"
 #include "ringstep/net/frame.h"
 
-/* Of lwIP's timers, in milliseconds */
-#define PEER_STACK_TICK_MS 40
+/* Of lwIP's timer for retransmissions, in milliseconds */
+#define PEER_STACK_TICK_MS 80
 
 typedef struct PeerConn PeerConn;
 
@@ -40,13 +41,16 @@ struct PeerConn {
     const PeerConnOps *ops;
     struct tcp_pcb *pcb;        /* NULL: not open */
     uint16_t port;              /* of the peer's side */
+    /* The delayed ACK */
+    int64_t ack_due_ns;         /* 0: none */
+    PeerEvent ack_event;        /* at that time or before it */
 };
 
 typedef struct PeerStackConfig {
     uint64_t seed;
     uint32_t peer_ip;           /* both in network order */
     uint32_t guest_ip;
-    int64_t (*now_ns)(void *opaque);
+    PeerEvents *evs;
     /*
      * An IP packet for the guest, at frame->data + PEER_ETH_HLEN.  Belongs to
      * the callee.
@@ -85,7 +89,10 @@ bool peer_conn_open(PeerConn *conn, uint16_t peer_port, uint16_t guest_port);
 uint32_t peer_conn_send(PeerConn *conn, const uint8_t *data, uint32_t len);
 void peer_conn_push(PeerConn *conn);
 
-/* Reset the connection; no upcall follows */
+/*
+ * Reset the connection, if it is open; no upcall follows.  Nothing points to
+ * @conn any more.
+ */
 void peer_conn_abort(PeerConn *conn);
 
 #endif

@@ -61,7 +61,7 @@
 #define TCP_OVERSIZE                    0
 #define LWIP_TCP_TIMESTAMPS             1
 #define LWIP_TCP_RTO_TIME               1000
-/* Delayed ACK 40 ms at most; retransmission after three slow ticks at least */
+/* Retransmission after three slow ticks, of twice this, at least */
 #define TCP_TMR_INTERVAL                40
 /* What arrives out of order is kept, within bounds */
 #define TCP_QUEUE_OOSEQ                 1

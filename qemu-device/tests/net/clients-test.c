@@ -40,6 +40,7 @@ static unsigned drop_every;     /* frames to the guest */
 static unsigned refuse;         /* so many SYNs */
 static bool garble;             /* change a byte of each reply */
 static bool guest_gso;          /* the guest sends large frames */
+static int64_t last_ack_ns;    /* arrival of the last pure ACK */
 static unsigned frames_to_guest, large_to_guest, resets_to_guest;
 
 static void guest_send(uint16_t port, uint8_t flags, const uint8_t *data,
@@ -104,6 +105,9 @@ static void guest_receive(PeerLink *wire, PeerFrame *frame)
         g_assert_cmpuint(frame->len, <=, PEER_ETH_HLEN + PEER_MTU);
     }
 
+    if (!len && flags == TCP_ACK) {
+        last_ack_ns = peer_now(clk.evs);
+    }
     if (drop_every && frames_to_guest % drop_every == 0) {
         /* lost */
     } else if (flags & TCP_RST) {
@@ -159,11 +163,6 @@ static void output(void *opaque, PeerFrame *frame)
     peer_link_send(&to_guest, frame);
 }
 
-static int64_t now(void *opaque)
-{
-    return peer_now(clk.evs);
-}
-
 static void tick_fired(PeerEvent *ev)
 {
     peer_event_at(clk.evs, ev, peer_now(clk.evs) + PEER_STACK_TICK_MS * MS);
@@ -176,7 +175,6 @@ static void begin(const PeerClientsConfig *config, bool gso)
         .seed = config->seed,
         .peer_ip = htonl(PEER_IP),
         .guest_ip = htonl(GUEST_IP),
-        .now_ns = now,
         .output = output,
     };
 
@@ -185,7 +183,9 @@ static void begin(const PeerClientsConfig *config, bool gso)
     frames_to_guest = large_to_guest = resets_to_guest = 0;
     garble = guest_gso = false;
     digest = 0;
+    last_ack_ns = 0;
     fake_clock_init(&clk);
+    stack.evs = clk.evs;
     addr = test_addresses();
     peer_link_init(&to_guest, clk.evs, 0, LATENCY_NS, guest_receive);
     peer_link_init(&to_peer, clk.evs, 0, LATENCY_NS, peer_receive);
@@ -265,6 +265,28 @@ static void test_think(void)
     fake_clock_run(&clk, 10 * MS);
     /* one think time before the first request too */
     g_assert_cmpuint(measure.requests, ==, (10 * MS - 2000) / 10000);
+    end();
+}
+
+/* An ACK that no request carries leaves 40 ms after the reply, exactly */
+static void test_delayed_ack(void)
+{
+    PeerClientsConfig config = simple;
+
+    config.think_ns = 100 * MS;
+    begin(&config, true);
+    fake_clock_run(&clk, 150 * MS);
+    /* request at 100 ms + 2000 ns, its reply 2000 ns later */
+    g_assert_cmpint(last_ack_ns, ==, 140 * MS + 4000 + LATENCY_NS);
+    fake_clock_run(&clk, 250 * MS);
+    g_assert_cmpint(last_ack_ns, ==, 240 * MS + 6000 + LATENCY_NS);
+    end();
+
+    config.think_ns = 30 * MS;
+    begin(&config, true);
+    fake_clock_run(&clk, 1000 * MS);
+    /* requests carry them; what there was is the handshake's */
+    g_assert_cmpint(last_ack_ns, ==, 2000 + LATENCY_NS);
     end();
 }
 
@@ -538,6 +560,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net/clients/latency", test_latency);
     g_test_add_func("/net/clients/window", test_window);
     g_test_add_func("/net/clients/think", test_think);
+    g_test_add_func("/net/clients/delayed-ack", test_delayed_ack);
     g_test_add_func("/net/clients/service", test_service);
     g_test_add_func("/net/clients/depth", test_depth);
     g_test_add_func("/net/clients/large", test_large);
