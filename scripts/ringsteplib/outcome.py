@@ -58,17 +58,18 @@ class Outcome:
     status: int  # QEMU's exit status; negative: the signal that ended it
     wall_seconds: float
     results: Results
+    console: str  # what the guest said
+    messages: str  # what QEMU said
 
     @classmethod
     def read(cls, folder, status, wall_seconds):
-        return cls(folder, status, wall_seconds, parse_results(_text(folder / "results.txt")))
-
-    def console(self):
-        return _text(self.folder / "console.txt")
+        results, console, messages = (_text(folder / name) for name in
+                                      ("results.txt", "console.txt", "qemu.txt"))
+        return cls(folder, status, wall_seconds, parse_results(results), console, messages)
 
     def complaints(self):
         """The lines of the console in which the kernel reports a fault of its own."""
-        return [line for line in self.console().splitlines() if _COMPLAINT.search(line)]
+        return [line for line in self.console.splitlines() if _COMPLAINT.search(line)]
 
     def check(self):
         """Raise the error for a run that did not end by itself or was no machine to measure on."""
@@ -82,7 +83,7 @@ class Outcome:
         raise self._fault()
 
     def _fault(self):
-        console = self.console()
+        console = self.console
         in_user_space = USER_SPACE in console
         verdict = Bad if in_user_space else CannotTell
         where = "in user space" if in_user_space else "before user space"
@@ -95,7 +96,7 @@ class Outcome:
                            + tail(console), "raise it with --limit SECONDS, or look at the console")
         if self.status != 0:
             return BrokenMachine(
-                f"QEMU ended with status {self.status}" + tail(_text(self.folder / "qemu.txt")),
+                f"QEMU ended with status {self.status}" + tail(self.messages),
                 "if the message names an option, check the profile and the benchmark's [peer] part")
         return verdict(f"the guest ended {where} without an exit code" + tail(console),
                        "does its init end through the control device? see ringstep boot")
@@ -105,7 +106,7 @@ class Outcome:
             return CannotTell(f"QEMU was killed by {number.name}",
                               "was it the kernel's out-of-memory killer? see dmesg; run it again")
         return BrokenMachine(f"QEMU crashed with {number.name}"
-                             + tail(_text(self.folder / "qemu.txt")),
+                             + tail(self.messages),
                              "this is a bug of ringstep: keep the digest and the command")
 
     def _panic(self, console, verdict, where):
@@ -114,8 +115,8 @@ class Outcome:
                                or "Requested init" in line):
             return CannotTell("the guest's init is broken" + tail(console),
                               "rebuild the initramfs: ringstep build image")
-        return verdict(f"the guest kernel panics {where}" + tail(console),
-                       "the first lines of the panic say where; --keep leaves the whole console")
+        return verdict(f"the guest kernel panics {where}: {line.partition('] ')[2] or line}"
+                       + tail(console), "--keep leaves the whole console")
 
 
 def tail(text):

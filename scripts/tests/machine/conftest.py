@@ -55,7 +55,6 @@ def machine(real_parts):
     def make(command, **options):
         options.setdefault("profile", profile.load("bare"))
         options.setdefault("limit_ns", 20 * 10**9)
-        options["parameters"] = ("quiet", *options.get("parameters", ()))
         return Machine(real_parts, command=command, **options)
 
     return make

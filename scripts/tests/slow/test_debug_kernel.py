@@ -20,4 +20,4 @@ def test_benchmark_is_clean(real_cache, debug_parts, bench, arm):
         assert outcome.complaints() == []
         assert outcome.results.code == 0
         assert metrics.of_outcome(outcome)[0]["requests"] > 0
-        assert "lock validator" in outcome.console() or "KernelAddressSanitizer" in outcome.console()
+        assert "lock validator" in outcome.console or "KernelAddressSanitizer" in outcome.console

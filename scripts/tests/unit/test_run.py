@@ -130,7 +130,7 @@ def test_the_line_names_no_file_outside_the_run_folder(fake_machine):
 
 def test_qemu_has_no_input_and_its_own_folder(tmp_path, fake_machine):
     found = outcome(tmp_path, fake_machine("cat > console.txt; pwd >> console.txt"))
-    assert found.console().strip() == str(tmp_path / "run")
+    assert found.console.strip() == str(tmp_path / "run")
 
 
 def test_the_vcpus_are_summed_up():
