@@ -5,9 +5,9 @@
  */
 
 #include "qemu/osdep.h"
-#include "libqtest.h"
-#include "libqos/pci.h"
-#include "libqos/pci-pc.h"
+#include "tests/qtest/libqtest.h"
+#include "tests/qtest/libqos/pci.h"
+#include "tests/qtest/libqos/pci-pc.h"
 #include "ringstep/ctl/ctl.h"
 
 typedef struct Fixture {
