@@ -16,6 +16,16 @@
  * Everything runs under the BQL, in device accesses and in one timer on the
  * virtual clock.
  *
+ * Results (see ringstep/ctl/results.h), when the window ends or, without one,
+ * at the end of the run:
+ *   metric requests, bytes, window_ns   complete in the window
+ *   counter peer_rx_packets_qN, peer_tx_packets_qN, peer_rx_bytes,
+ *           peer_tx_bytes               of the window; rx: from the guest; a
+ *                                       large segment is one packet
+ *   counter peer_...                    of the whole run so far, see report()
+ *   latency.bin                         of each of the requests, in ns, 64 bits
+ *                                       little endian, by order of completion
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
