@@ -25,7 +25,9 @@ static void setup(Fixture *f, gconstpointer data)
     f->folder = g_dir_make_tmp("ringstep-ctl-XXXXXX", NULL);
     g_assert_nonnull(f->folder);
     f->results = g_build_filename(f->folder, "results.txt", NULL);
-    f->qts = qtest_initf("-machine q35 -smp 4 -device ringstep-ctl,addr=04.0,"
+    /* An exit ends the run, but not QEMU, so that it can be looked at. */
+    f->qts = qtest_initf("-machine q35 -smp 4 -no-shutdown "
+                         "-device ringstep-ctl,addr=04.0,"
                          "results=%s,seed=77,queues=4", f->results);
     f->bus = qpci_new_pc(f->qts, NULL);
     f->dev = qpci_device_find(f->bus, QPCI_DEVFN(4, 0));
