@@ -121,7 +121,12 @@ int64_t lockstep_get_ns(void)
 
 int64_t lockstep_tlb_clock_ns(void)
 {
-    return qatomic_read_i64(&lockstep.published_ps) / 1000;
+    /* Unlike above, in the middle of a block, too. */
+    int64_t ps = lockstep.running
+                 ? lockstep_local_ps(lockstep.running->cpu_index)
+                 : lockstep.device_ps;
+
+    return ps / 1000;
 }
 
 /* Book an event; the time it takes. */
