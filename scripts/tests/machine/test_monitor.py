@@ -31,16 +31,19 @@ class Qmp:
         self.execute("qmp_capabilities")
 
     def execute(self, command):
-        self.process.stdin.write(json.dumps({"execute": command}) + "\n")
-        self.process.stdin.flush()
-        for line in self.process.stdout:
-            if "return" in (answer := json.loads(line)):
-                return answer["return"]
+        """The answer; EOFError when QEMU has come to its end."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(json.dumps({"execute": command}) + "\n")
+            self.process.stdin.flush()
+            for line in self.process.stdout:
+                if "return" in (answer := json.loads(line)):
+                    return answer["return"]
         raise EOFError(f"QEMU is gone; it was asked to {command}")
 
     def wait(self):
-        self.process.communicate()
-        return self.process.returncode
+        for _ in self.process.stdout:
+            pass
+        return self.process.wait()
 
 
 @pytest.fixture
@@ -110,4 +113,4 @@ def test_disks_are_exact(machine, qmp, folder):
     assert guest.wait() == 0
     assert files(one) == files(two)
     assert (one / "nvme.img").read_bytes() == (two / "virtio.img").read_bytes()
-    assert (one / "output.txt").read_bytes().count(b"records out") == 8
+    assert (one / "output.txt").read_bytes().count(b"records out") == 4
