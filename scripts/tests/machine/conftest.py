@@ -2,7 +2,6 @@
 """The real machine, built when it is missing, and the command as a user starts it."""
 
 import dataclasses
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -72,21 +71,3 @@ def boot(machine, real_cache):
         return outcome, files
 
     return run_once
-
-
-@pytest.fixture
-def leftovers(real_cache):
-    """The QEMU processes of ours, and the run folders, that are there."""
-
-    def find():
-        found = set(real_cache.folder("runs").iterdir())
-        for pid in filter(str.isdecimal, os.listdir("/proc")):
-            try:
-                executable = os.readlink(f"/proc/{pid}/exe")
-            except OSError:
-                continue
-            if executable.startswith(str(real_cache.root)):
-                found.add(int(pid))
-        return found
-
-    return find
