@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from . import digest, paths, progress
+from .errors import CannotTell
 
 KEY_LENGTH = 20
 KEPT_TREES = 3  # of each kind; ccache makes a new one quick
@@ -30,6 +31,12 @@ class Cache:
         path = self.root.joinpath(*parts)
         path.mkdir(parents=True, exist_ok=True)
         return path
+
+    def require_space(self, size):
+        """Raise unless SIZE bytes are free: some tools hang on a full disk."""
+        if shutil.disk_usage(self.folder()).free < size:
+            raise CannotTell(f"the disk of {self.root} is full: {size >> 20} MiB are needed",
+                             "free some space or set XDG_CACHE_HOME to a larger disk")
 
     def log(self, name):
         """An empty log file, the one before it overwritten."""

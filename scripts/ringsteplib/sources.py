@@ -12,6 +12,7 @@ from . import digest, paths, process, progress
 from .apt import Apt, Candidate
 from .errors import CannotTell, Usage
 
+DOWNLOAD_SPACE = 512 << 20  # the largest file and the package lists
 OVERRIDES = {"qemu": "QEMU", "linux": "LINUX"}
 
 
@@ -89,6 +90,7 @@ class Sources:
         target = self.cache.folder("dl") / pin.file.rsplit("/", 1)[1]
         if target.exists():
             return Source(name, pin.version, target, pin.sha256)
+        self.cache.require_space(DOWNLOAD_SPACE)
         with self.cache.lock("dl"):
             if not self._record(pin).exists() and self._fetch_pinned(pin, target):
                 return Source(name, pin.version, target, pin.sha256)

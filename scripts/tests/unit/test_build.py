@@ -124,6 +124,13 @@ def test_a_full_disk_is_named_as_such(cache):
                         cache.log("x"))
 
 
+def test_nothing_is_fetched_to_a_full_disk(fetch, cache, monkeypatch):
+    monkeypatch.setattr(sources, "DOWNLOAD_SPACE", 1 << 60)
+    with pytest.raises(CannotTell, match="is full"):
+        fetch({"http://mirror/pool/qemu_1.0.tar.xz": "a" * 64}).get("qemu")
+    assert not list(cache.folder("dl").iterdir())
+
+
 def test_steps_of_kbuild_are_counted(cache):
     lines = "  CC      a.o\\n  LD [M]  b.ko\\nnoise\\n  AR      c.a\\n"
     assert step.build_step("kernel", ["printf", lines], cache.log("x"), expected=2) == 3
