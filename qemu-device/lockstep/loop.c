@@ -267,7 +267,6 @@ static void run_slice(int index, int budget)
     }
     lockstep.device_ps = slot->local_ps;
     lockstep.unfinished = finished ? -1 : index;
-    lockstep.slices += finished;
 
     if (unlikely(r == EXCP_DEBUG)) {
         bql_lock();

@@ -41,8 +41,6 @@ typedef struct LockstepState {
     bool ipi;                           /* an IPI is being delivered */
     bool frozen;
 
-    uint64_t slices;
-
     bool attention;                     /* atomic: leave the slices */
     int64_t published_ps;               /* atomic: time for other threads */
 } LockstepState;
