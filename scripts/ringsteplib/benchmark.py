@@ -14,7 +14,7 @@ import configparser
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import paths
+from . import described, paths
 from .errors import Usage, unknown
 
 ARMS = ("before", "after")
@@ -53,18 +53,12 @@ class Benchmark:
 
 def names():
     """The benchmarks that come with ringstep."""
-    return sorted(path.stem for path in paths.BENCHMARKS.glob("*.ini"))
+    return described.names(paths.BENCHMARKS, ".ini")
 
 
 def load(name):
     """The benchmark NAME, or the one in the file NAME (any name with a slash or .ini)."""
-    path = paths.BENCHMARKS / f"{name}.ini"
-    if "/" in name or name.endswith(".ini"):
-        path = Path(name).expanduser()
-        if not path.is_file():
-            raise Usage(f"there is no benchmark file {name}")
-    elif not path.is_file():
-        raise unknown("benchmark", name, names())
+    path = described.find("benchmark", name, paths.BENCHMARKS, ".ini")
     return parse(path.read_text(), path)
 
 

@@ -3,10 +3,9 @@
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
-from . import paths
-from .errors import Usage, unknown
+from . import described, paths
+from .errors import Usage
 
 _LINE = re.compile(r"^([a-z][a-z0-9-]*)\s*=\s*(\d+)\s*(?:#.*)?$")
 
@@ -20,18 +19,12 @@ class Profile:
 
 def names():
     """The profiles that come with ringstep."""
-    return sorted(path.stem for path in paths.PROFILES.glob("*.profile"))
+    return described.names(paths.PROFILES, ".profile")
 
 
 def load(name):
     """The profile NAME, or the one in the file NAME (any name with a slash or a suffix)."""
-    path = paths.PROFILES / f"{name}.profile"
-    if "/" in name or name.endswith(".profile"):
-        path = Path(name).expanduser()
-        if not path.is_file():
-            raise Usage(f"there is no profile {name}", "give a file, or a name: " + ", ".join(names()))
-    elif not path.is_file():
-        raise unknown("profile", name, names())
+    path = described.find("profile", name, paths.PROFILES, ".profile")
     return parse(path.stem, path.read_text(), path)
 
 
