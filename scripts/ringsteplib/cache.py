@@ -101,15 +101,37 @@ class Cache:
 
     @contextlib.contextmanager
     def run_folder(self):
-        """A private folder for one run, removed afterwards."""
-        path = Path(tempfile.mkdtemp(prefix="run-", dir=self.folder("runs")))
+        """A private folder for one run, removed afterwards; so are those of runs that were killed."""
+        self._prune_runs()
+        fresh = Path(tempfile.mkdtemp(prefix=".", dir=self.folder("runs")))
+        held = _hold(fresh)
+        path = fresh.rename(fresh.with_name("run-" + fresh.name[1:]))  # now that it is held
         try:
             yield path
         finally:
             shutil.rmtree(path, ignore_errors=True)
+            os.close(held)
+
+    def _prune_runs(self):
+        for path in self.folder("runs").glob("run-*"):
+            with contextlib.suppress(FileNotFoundError, BlockingIOError):  # gone by now, or in use
+                held = _hold(path)
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(held)
 
     def _artifact(self, kind, inputs):
         return self.root / kind / key(inputs)
+
+
+def _hold(folder):
+    """Lock FOLDER until the descriptor that is returned is closed, or this process ends."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        raise
+    return held
 
 
 def key(inputs):

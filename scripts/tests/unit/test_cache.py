@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The cache: nothing half-built is taken, two builds at once do not clash."""
 
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from ringsteplib import digest, newc
+from ringsteplib import digest, newc, paths
 from ringsteplib.cache import Cache
 from ringsteplib.store import Store
 
@@ -109,3 +112,26 @@ def test_a_cpio_archive_has_the_file_and_its_folders():
     data = newc.archive({"ringstep/cmd": b"echo\n"})
     assert data.startswith(b"070701") and len(data) % 4 == 0
     assert data.index(b"ringstep\0") < data.index(b"ringstep/cmd\0") < data.index(b"TRAILER!!!")
+
+
+RUNS_UNTIL_KILLED = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from ringsteplib.cache import Cache
+with Cache(sys.argv[2]).run_folder() as folder:
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_a_killed_run_left_goes_at_the_next_start(cache):
+    argv = [sys.executable, "-c", RUNS_UNTIL_KILLED, str(paths.CHECKOUT / "scripts"), str(cache.root)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
+        left = Path(child.stdout.readline().strip())
+        with cache.run_folder() as mine:
+            assert left.is_dir() and mine.is_dir(), "the folder of a run that goes on is left alone"
+        child.kill()
+    assert left.is_dir()
+    with cache.run_folder() as mine:
+        assert not left.exists() and mine.is_dir()
+    assert list(cache.folder("runs").iterdir()) == []
