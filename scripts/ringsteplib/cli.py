@@ -281,7 +281,7 @@ def verify_verb(arguments):
 
 def _add_perf(verbs):
     verb = verbs.add_parser("perf", help="speed of the machine against plain QEMU -icount")
-    verb.add_argument("--repeat", type=_count(), default=2, metavar="N", help="runs of each (default: 2)")
+    verb.add_argument("--repeat", type=_count(), default=3, metavar="N", help="runs of each (default: 3)")
     verb.set_defaults(verb=perf_verb)
 
 

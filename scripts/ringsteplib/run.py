@@ -13,14 +13,19 @@ from .outcome import Outcome
 POLL_S = 0.02
 
 
-def run(machine, folder, affinity=None, output=None, host_limit_s=3600):
-    """Run MACHINE in the empty FOLDER; return how it ended. OUTPUT(bytes) gets the command's output."""
+def run(machine, folder, affinity=None, output=None, started=None, host_limit_s=3600):
+    """Run MACHINE in the empty FOLDER; return how it ended. OUTPUT(bytes) gets the command's output.
+
+    STARTED(process id) is called when QEMU runs.
+    """
     machine.prepare(folder)
     begin = time.monotonic()
     with open(folder / "qemu.txt", "wb") as messages:
         child = process.start([machine.parts.qemu, *machine.arguments()], cwd=folder,
                               stdout=messages, stderr=messages, affinity=affinity)
     try:
+        if started:
+            started(child.pid)
         status = _wait(child, folder, output, begin + host_limit_s)
     finally:
         process.stop(child)
