@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Benchmarks: what is measured, described in one file each (guest-tests/benchmarks/NAME.ini).
 
-  [benchmark]  name, description, profile, guest (the command), vcpus, memory_mib,
-               warmup_ms, duration_ms (they replace {warmup_ms} and {duration_ms} in the command)
+  [benchmark]  name, description, profile, guest (the command), vcpus, memory_mib
+  [guest]      NAME = value: replaces {NAME} in the command
   [peer]       options of the simulated client machine (-netdev ringstep,...)
   [arms]       before, after: kernel parameters
   [metrics]    NAME = higher|lower|info: text, the rows of the table
@@ -11,7 +11,7 @@
 """
 
 import configparser
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import described, paths
@@ -35,7 +35,8 @@ class Benchmark:
     name: str
     description: str
     profile: str
-    guest: str
+    command: str  # of the guest's shell, with {NAME} for what is in guest
+    guest: dict
     vcpus: int
     memory_mib: int
     peer: dict
@@ -43,6 +44,21 @@ class Benchmark:
     metrics: list
     counters: list
     published: dict = field(default_factory=dict)
+
+    def command_line(self):
+        """The command with its values filled in."""
+        text = self.command
+        for name, value in self.guest.items():
+            text = text.replace(f"{{{name}}}", value)
+        return text
+
+    def changed(self, settings):
+        """As SETTINGS have it."""
+        for name in settings.of("guest"):
+            if name not in self.guest:
+                raise unknown(f"value in the command of {self.name}", name, self.guest)
+        return replace(self, guest={**self.guest, **settings.of("guest")},
+                       peer={**self.peer, **settings.of("peer")})
 
     def parameters(self, arm):
         """The kernel parameters of ARM."""
@@ -81,16 +97,13 @@ def _reason(error):
 
 def _benchmark(parser, stem):
     main = parser["benchmark"]
-    windows = {key: int(main[key]) for key in ("warmup_ms", "duration_ms") if key in main}
-    guest = " ".join(main["guest"].split())
-    for key, value in windows.items():
-        guest = guest.replace(f"{{{key}}}", str(value))
     arms = {arm: words.split() for arm, words in parser["arms"].items()}
     if set(arms) != set(ARMS):
         raise ValueError(f"[arms] has {', '.join(arms)}; it needs {' and '.join(ARMS)}")
     return Benchmark(
         name=main.get("name", stem), description=main.get("description", ""),
-        profile=main["profile"], guest=guest, vcpus=int(main.get("vcpus", "4")),
+        profile=main["profile"], command=" ".join(main["guest"].split()),
+        guest=_section(parser, "guest"), vcpus=int(main.get("vcpus", "4")),
         memory_mib=int(main.get("memory_mib", "512")), peer=_section(parser, "peer"), arms=arms,
         metrics=[_shown(name, value) for name, value in _section(parser, "metrics").items()],
         counters=[Shown(name, "info", value)

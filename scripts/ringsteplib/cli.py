@@ -11,7 +11,7 @@ import time
 import traceback
 
 from . import (benchmark, build_kernel, compare, errors, measure, parts, perf, process, profile,
-               progress, report, run, switches, table, verify)
+               progress, report, run, settings, sweep, switches, table, verify)
 from .cache import Cache
 from .machine import MAX_VCPUS, Machine
 from .store import Store
@@ -72,6 +72,7 @@ def parser():
     _add_list(verbs)
     _add_run(verbs)
     _add_compare(verbs)
+    _add_sweep(verbs)
     _add_verify(verbs)
     _add_perf(verbs)
     _add_clean(verbs)
@@ -109,12 +110,13 @@ def _add_boot(verbs):
 
 
 def boot_verb(arguments):
-    settings = _settings(arguments, BOOT_PROFILE)
+    own = settings.parse(arguments.set)
+    own.refuse(("guest", "peer"))
+    chosen = {"memory_mib": arguments.memory, **_settings(arguments, own, BOOT_PROFILE)}
     kernel = _kernel(arguments)
     cache = Cache()
     machine = Machine(parts.collect(cache, kernel, _configuration(arguments)),
-                      memory_mib=arguments.memory, command=shlex.join(arguments.command) or None,
-                      peer={}, **settings)
+                      command=shlex.join(arguments.command) or None, peer={}, **chosen)
     if arguments.dry_run:
         print(machine.shell_lines())
         return errors.GOOD
@@ -226,7 +228,7 @@ def compare_verb(arguments):
 
 def _machines_of_arms(cache, bench, arguments):
     """Machine of (arm, seed). One kernel: its switches make the arms. Two: the kernels do."""
-    settings = _bench_settings(bench, arguments)
+    chosen = _bench_settings(bench, arguments)
     kernels = [build_kernel.own(path) for path in arguments.kernel or []]
     if len(kernels) > 2:
         raise errors.Usage("more than two --kernel", "one for both arms, or one for each")
@@ -240,10 +242,64 @@ def _machines_of_arms(cache, bench, arguments):
         switched = {arm: bench.parameters(arm) for arm in benchmark.ARMS}
 
     def machine_of(arm, seed):
-        return Machine(files_of[arm], **{**settings, "seed": seed, "parameters":
-                                         switched[arm] + settings["parameters"]})
+        return Machine(files_of[arm], **{**chosen, "seed": seed, "parameters":
+                                         switched[arm] + chosen["parameters"]})
 
     return machine_of
+
+
+# sweep
+
+def _add_sweep(verbs):
+    verb = verbs.add_parser("sweep", help="a benchmark at every point of a grid of settings")
+    _bench_options(verb)
+    verb.add_argument("--vary", action="append", default=[], required=True, metavar="KEY=LIST",
+                      help="values of a setting (see --set), separated by commas; can be repeated")
+    verb.add_argument("--arm", choices=benchmark.ARMS, help="only one (default: both, compared)")
+    verb.add_argument("--seeds", default="1-3", metavar="LIST", help="such as 1-10 (default: 1-3)")
+    verb.add_argument("--metric", action="append", default=[], metavar="NAME",
+                      help="what the table shows; can be repeated (default: the first one of BENCH)")
+    verb.add_argument("-j", "--jobs", type=_count(64), default=1, metavar="N",
+                      help="machines at once (default: 1)")
+    verb.add_argument("--csv", metavar="FILE", help="write every run there, too (-: stdout only)")
+    verb.add_argument("--json", metavar="FILE", help="write every run there, too (-: stdout only)")
+    verb.add_argument("--force", action="store_true", help="run even if the results are known")
+    verb.set_defaults(verb=sweep_verb)
+
+
+def sweep_verb(arguments):
+    bench = benchmark.load(arguments.bench)
+    axes = [sweep.Axis.parse(text) for text in arguments.vary]
+    arms = [arguments.arm] if arguments.arm else list(benchmark.ARMS)
+    seeds = compare.parse_seeds(arguments.seeds)
+    cache = Cache()
+    files = parts.collect(cache, _kernel(arguments), _configuration(arguments))
+
+    def machine_of(point, arm, seed):
+        chosen = _bench_settings(bench, arguments, sweep.texts(axes, point))
+        words = bench.parameters(arm) + chosen["parameters"]
+        return Machine(files, **{**chosen, "seed": seed, "parameters": words})
+
+    if arguments.dry_run:
+        print(machine_of(tuple(axis.values[0] for axis in axes), arms[0], seeds[0]).shell_lines())
+        return errors.GOOD
+    begin = time.monotonic()
+    result = sweep.sweep(bench, axes, arms, seeds, machine_of, _runner(cache, arguments).measure,
+                         arguments.jobs)
+    if "-" not in (arguments.csv, arguments.json):
+        print(sweep.render(result, _shown(result, arguments.metric or [bench.metrics[0].name])), end="")
+    if arguments.csv:
+        report.write_text(arguments.csv, sweep.to_csv(result))
+    if arguments.json:
+        report.write(arguments.json, report.of_sweep(result, time.monotonic() - begin))
+    return errors.GOOD
+
+
+def _shown(result, metrics):
+    for name in metrics:
+        if name not in result.names():
+            raise errors.unknown("metric", name, result.names())
+    return metrics
 
 
 # verify
@@ -315,7 +371,8 @@ def _machine_options(verb, kernels=False):
     verb.add_argument("--debug-kernel", action="store_true",
                       help="ringstep's kernel with lockdep and KASAN")
     verb.add_argument("--set", action="append", default=[], metavar="SWITCH=V",
-                      help="a switch of the kernel; can be repeated")
+                      help="a switch of the kernel, or MODULE.NAME, guest.NAME, peer.OPTION, "
+                           "profile.COST, machine.NAME; can be repeated")
     verb.add_argument("--profile", metavar="P", help="what the events of the host cost")
     verb.add_argument("--vcpus", type=_count(MAX_VCPUS), metavar="N", help=f"1 to {MAX_VCPUS}")
     verb.add_argument("--quantum", type=_count(), default=200, metavar="N",
@@ -352,12 +409,12 @@ def _kernel(arguments):
     return build_kernel.own(arguments.kernel) if arguments.kernel else None
 
 
-def _settings(arguments, default_profile, vcpus=4):
+def _settings(arguments, own, default_profile, vcpus=4):
     """What the options say about the machine; checked before anything is built."""
+    costs = profile.load(arguments.profile or default_profile).changed(own.of("profile"))
     return {"quantum": arguments.quantum, "limit_ns": int(arguments.limit * NS_PER_S),
             "vcpus": arguments.vcpus or vcpus, "seed": getattr(arguments, "seed", None),
-            "profile": profile.load(arguments.profile or default_profile),
-            "parameters": tuple(switches.parameter(text) for text in arguments.set)}
+            "profile": costs, "parameters": own.parameters, **own.machine()}
 
 
 def _runner(cache, arguments):
@@ -365,14 +422,17 @@ def _runner(cache, arguments):
                           arguments.host_limit)
 
 
-def _bench_settings(bench, arguments):
-    settings = _settings(arguments, bench.profile, bench.vcpus)
-    return {**settings, "memory_mib": bench.memory_mib, "command": bench.guest, "peer": bench.peer}
+def _bench_settings(bench, arguments, point=()):
+    """The machine of BENCH, as the options and the POINT of a sweep change it."""
+    own = settings.parse([*arguments.set, *point])
+    bench = bench.changed(own)
+    return {"memory_mib": bench.memory_mib, "command": bench.command_line(), "peer": bench.peer,
+            **_settings(arguments, own, bench.profile, bench.vcpus)}
 
 
 def _bench_machine(cache, bench, arguments):
     """The machine for one arm of BENCH."""
-    settings = _bench_settings(bench, arguments)
-    settings["parameters"] = bench.parameters(arguments.arm) + settings["parameters"]
+    chosen = _bench_settings(bench, arguments)
+    chosen["parameters"] = bench.parameters(arguments.arm) + chosen["parameters"]
     kernel = _kernel(arguments)
-    return Machine(parts.collect(cache, kernel, _configuration(arguments)), **settings)
+    return Machine(parts.collect(cache, kernel, _configuration(arguments)), **chosen)

@@ -75,8 +75,15 @@ def seeds_text(seeds):
 def compare(benchmark, seeds, machine_of, measure, jobs):
     """Measure `machine_of(arm, seed)` for every arm and seed, JOBS at once."""
     machines = {(arm, seed): machine_of(arm, seed) for seed in seeds for arm in ARMS}
+    measurements = measure_all(f"compare {benchmark.name}", machines, measure, jobs)
+    first = {arm: machines[arm, seeds[0]] for arm in ARMS}
+    return Comparison(benchmark, seeds, first, measurements)
+
+
+def measure_all(title, machines, measure, jobs):
+    """{key: measurement} for MACHINES, a dict by the same keys; JOBS at once."""
     measurements = {}
-    with ThreadPoolExecutor(jobs) as pool, progress.Bar(f"compare {benchmark.name}") as bar:
+    with ThreadPoolExecutor(jobs) as pool, progress.Bar(title) as bar:
         futures = {pool.submit(measure, machine): key for key, machine in machines.items()}
         try:
             pending = set(futures)
@@ -90,8 +97,7 @@ def compare(benchmark, seeds, machine_of, measure, jobs):
     if not all(measurements[key].metrics for key in machines):
         raise BrokenMachine("a run reported no metric at all",
                             "does the benchmark's command mark its window? see ringstep boot")
-    first = {arm: machines[arm, seeds[0]] for arm in ARMS}
-    return Comparison(benchmark, seeds, first, measurements)
+    return measurements
 
 
 def _stop(futures):

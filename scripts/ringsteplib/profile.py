@@ -2,10 +2,10 @@
 """Profiles: what the events of one kind of host cost. Lines `key = integer   # source`."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import described, paths
-from .errors import Usage
+from .errors import Usage, unknown
 
 _LINE = re.compile(r"^([a-z][a-z0-9-]*)\s*=\s*(\d+)\s*(?:#.*)?$")
 
@@ -15,6 +15,19 @@ class Profile:
     name: str
     description: str
     costs: dict  # property of the lockstep object -> integer
+
+    def changed(self, costs):
+        """With some COSTS replaced (their values are texts), and a name that says so."""
+        if not costs:
+            return self
+        for key, value in costs.items():
+            if key not in self.costs:
+                raise unknown("cost", key, self.costs)
+            if not value.isdecimal():
+                raise Usage(f"profile.{key}={value}: not a number of picoseconds")
+        name = "+".join([self.name, *(f"{key}={value}" for key, value in sorted(costs.items()))])
+        numbers = {key: int(value) for key, value in costs.items()}
+        return replace(self, name=name, costs={**self.costs, **numbers})
 
 
 def names():

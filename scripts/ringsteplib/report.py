@@ -11,6 +11,7 @@ from .errors import CannotTell
 
 RUN_SCHEMA = "ringstep.run/1"
 COMPARE_SCHEMA = "ringstep.compare/1"
+SWEEP_SCHEMA = "ringstep.sweep/1"
 
 
 def of_run(benchmark, arm, machine, measurement):
@@ -40,6 +41,20 @@ def of_comparison(comparison, wall_seconds):
     }
 
 
+def of_sweep(sweep, wall_seconds):
+    """The object for one sweep: every run's digest, metrics and counters."""
+    keys = [axis.key for axis in sweep.axes]
+    runs = []
+    for point, arm, seed in sweep.runs():
+        found = sweep.measurements[point, arm, seed]
+        runs.append({"point": dict(zip(keys, point)), "arm": arm, "seed": seed,
+                     "digest": found.digest, "metrics": found.metrics, "counters": found.counters})
+    return {"schema": SWEEP_SCHEMA, "bench": sweep.benchmark.name, "runs": runs,
+            "vary": {axis.key: list(axis.values) for axis in sweep.axes},
+            "arms": sweep.arms, "seeds": sweep.seeds,
+            "host": {**host.description(), "wall_seconds": wall_seconds}}
+
+
 def _summary(values):
     return {"mean": _rounded(stats.mean(values)), "sd": _rounded(stats.deviation(values))}
 
@@ -51,7 +66,11 @@ def _rounded(value):
 
 def write(path, document):
     """Write DOCUMENT as JSON to PATH, whole or not at all (`-`: to stdout)."""
-    text = json.dumps(document, indent=2, sort_keys=True) + "\n"
+    write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
+
+
+def write_text(path, text):
+    """Write TEXT to PATH, whole or not at all (`-`: to stdout)."""
     if path == "-":
         print(text, end="")
         return
@@ -62,4 +81,4 @@ def write(path, document):
     except OSError as error:
         aside.unlink(missing_ok=True)
         raise CannotTell(f"{path} cannot be written: {error.strerror}",
-                         "give another file to --json") from error
+                         "give another file") from error

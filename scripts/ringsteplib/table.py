@@ -47,7 +47,7 @@ def _head(comparison):
 def _metrics(comparison):
     rows = [_row(comparison, shown.name, _label(shown))
             for shown in comparison.benchmark.metrics]
-    return _grid(["before", "%change", "95 % interval", "after", "range before", "range after",
+    return grid(["before", "%change", "95 % interval", "after", "range before", "range after",
                   "metric"], [row for row in rows if row])
 
 
@@ -65,8 +65,8 @@ def _row(comparison, name, label, scale=None):
         values = {arm: [PER * v / s for v, s in zip(values[arm], scale[arm], strict=True)]
                   for arm in ARMS}
     change = stats.change(values["before"], values["after"])
-    return [_spread(values["before"]), _percent(change), _interval(change), _spread(values["after"]),
-            _range(values["before"]), _range(values["after"]), label]
+    return [spread(values["before"]), percent(change), interval(change), spread(values["after"]),
+            extent(values["before"]), extent(values["after"]), label]
 
 
 def _counters(comparison):
@@ -77,7 +77,7 @@ def _counters(comparison):
                  requests if usable else None)
             for shown in comparison.benchmark.counters]
     unit = f" (for {PER:,} requests)" if usable else ""
-    return _grid(["before", "%change", "95 % interval", "after", "range before", "range after",
+    return grid(["before", "%change", "95 % interval", "after", "range before", "range after",
                   f"counter{unit}"], [row for row in rows if row])
 
 
@@ -88,18 +88,18 @@ def _published(comparison):
         return ""
     before, after = published["before"], published["after"]
     values = " -> ".join(_with_spread(published, arm) for arm in ARMS)
-    percent = 100 * (after - before) / before
-    lines = [f"published: {values} {published.get('unit', '')} ({percent:+.1f}%)"]
+    lines = [f"published: {values} {published.get('unit', '')} "
+             f"({100 * (after - before) / before:+.1f}%)"]
     lines += [f"  {key:<7}{published[key]}" for key in ("source", "host") if key in published]
     return "\n".join(lines)
 
 
 def _with_spread(published, arm):
-    spread = published.get(f"{arm}_spread")
-    return quantity(published[arm]) + (f" ± {quantity(spread)}" if spread else "")
+    deviation = published.get(f"{arm}_spread")
+    return quantity(published[arm]) + (f" ± {quantity(deviation)}" if deviation else "")
 
 
-def _grid(head, rows):
+def grid(head, rows):
     """Right-aligned columns, the last one left-aligned."""
     if not rows:
         return ""
@@ -111,13 +111,15 @@ def _grid(head, rows):
     return "\n".join(lines)
 
 
-def _spread(values):
+def spread(values):
+    """The mean, and the deviation in percent of it."""
     middle = stats.mean(values)
-    spread = 100 * stats.deviation(values) / abs(middle) if middle else 0.0
-    return f"{quantity(middle)} ±{spread:4.1f}%"
+    deviation = 100 * stats.deviation(values) / abs(middle) if middle else 0.0
+    return f"{quantity(middle)} ±{deviation:4.1f}%"
 
 
-def _percent(change):
+def percent(change):
+    """The change of the mean, if there is one beyond doubt."""
     if change.percent is None:
         return "n/a"
     if change.low is not None and not change.real:
@@ -125,13 +127,15 @@ def _percent(change):
     return f"{change.percent:+.1f}%"
 
 
-def _interval(change):
+def interval(change):
+    """The interval of a change."""
     if change.low is None:
         return "one seed" if change.percent is not None else "n/a"
     return f"[{change.low:+.1f}%, {change.high:+.1f}%]"
 
 
-def _range(values):
+def extent(values):
+    """The least and the greatest value."""
     return f"{quantity(min(values))}..{quantity(max(values))}"
 
 

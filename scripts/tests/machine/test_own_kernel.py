@@ -8,7 +8,7 @@ NO_DRIVER = "initcall_blacklist=ringstep_driver_init"
 
 def test_a_benchmark_runs_without_the_driver(boot):
     bench = benchmark.load("iowq-echo")
-    command = bench.guest.replace("--duration-ms 200", "--duration-ms 20")
+    command = bench.command_line().replace("--duration-ms 200", "--duration-ms 20")
     outcome, files = boot(f"ls /dev/ringstep; {command}", peer=bench.peer, parameters=(NO_DRIVER,))
     outcome.check()
     assert b"No such file" in files["output.txt"]

@@ -13,7 +13,7 @@ from ringsteplib.run import run
 def test_benchmark_is_clean(real_cache, debug_parts, bench, arm):
     found = benchmark.load(bench)
     machine = Machine(debug_parts, profile.load(found.profile), memory_mib=1024,
-                      command=found.guest, peer=found.peer, parameters=found.parameters(arm))
+                      command=found.command_line(), peer=found.peer, parameters=found.parameters(arm))
     with real_cache.run_folder() as folder:
         outcome = run(machine, folder, host_limit_s=3600)
         outcome.check()

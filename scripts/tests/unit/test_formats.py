@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ringsteplib import benchmark, compare, paths, profile, sources, switches
+from ringsteplib import benchmark, compare, paths, profile, settings, sources, switches
 from ringsteplib.errors import Usage
 
 MINIMAL = """
@@ -14,6 +14,7 @@ name = x
 profile = bare
 guest = server {duration_ms}
     --more
+[guest]
 duration_ms = 5
 [arms]
 before = io_uring.a=0
@@ -48,7 +49,7 @@ def test_every_profile_of_ours_is_read():
 
 def test_benchmark_file():
     found = benchmark.parse(MINIMAL, "x.ini")
-    assert found.guest == "server 5 --more"
+    assert found.command_line() == "server 5 --more"
     assert found.parameters("after") == ("io_uring.a=1", "b=2")
     assert found.metrics == [benchmark.Shown("requests_per_s", "higher", "echoes")]
     assert found.published == {"metric": "requests_per_s", "before": 10.5, "source": "a list, 2025"}
@@ -58,7 +59,7 @@ def test_benchmark_file():
     ("before = io_uring.a=0\n", "", "needs before and after"),
     ("guest = server", "host = server", "'guest'"),
     ("higher:", "bigger:", "'bigger' is none of"),
-    ("duration_ms = 5", "duration_ms = x", "invalid literal"),
+    ("profile = bare", "profile = bare\nvcpus = x", "invalid literal"),
     ("[arms]", "[arms", "contains parsing errors"),
 ])
 def test_a_wrong_benchmark_file_is_named(old, new, says):
@@ -97,6 +98,29 @@ def test_switches_become_kernel_parameters():
     for wrong in ("iowq_hybrid", "iowq_hybrid=", "nothing=1", "a.b=1 init=/bin/sh"):
         with pytest.raises(Usage):
             switches.parameter(wrong)
+
+
+def test_settings_change_what_they_name():
+    own = settings.parse(["iowq_hybrid=1", "guest.duration_ms=9", "peer.depth=2", "tcp.x=1",
+                          "machine.vcpus=2", "profile.ipi-ps=7", "peer.depth=4"])
+    assert own.parameters == ("io_uring.iowq_hybrid=1", "tcp.x=1")
+    assert own.machine() == {"vcpus": 2}
+    bench = benchmark.parse(MINIMAL, "x.ini").changed(own)
+    assert bench.command_line() == "server 9 --more"
+    assert bench.peer == {"depth": "4"}
+    costs = profile.parse("p", "ipi-ps = 1\nhlt-ps = 2").changed(own.of("profile"))
+    assert costs.costs == {"ipi-ps": 7, "hlt-ps": 2}
+    assert costs.name == "p+ipi-ps=7", "a report never shows the profile's own name for it"
+
+
+@pytest.mark.parametrize("text", ["guest.duration=9", "machine.cpus=2", "machine.vcpus=0",
+                                  "machine.vcpus=17", "profile.ipi=1", "profile.ipi-ps=-1", "peer.x="])
+def test_settings_that_nothing_has_are_refused(text):
+    with pytest.raises(Usage):
+        own = settings.parse([text])
+        benchmark.parse(MINIMAL, "x.ini").changed(own)
+        profile.parse("p", "ipi-ps = 1").changed(own.of("profile"))
+        own.machine()
 
 
 def test_every_switch_is_in_a_kernel_patch():
