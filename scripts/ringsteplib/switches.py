@@ -8,6 +8,7 @@ SWITCHES = {
     "iowq_hybrid": "io-wq workers poll instead of blocking on pollable files (0 or 1)",
     "lazy_wake": "a DEFER_TASKRUN ring wakes its task when enough is done, not at once (0 or 1)",
     "tw_fifo": "a DEFER_TASKRUN ring runs its finished work in the order in which it came (0 or 1)",
+    "tw_prio": "an SQPOLL thread completes reads and writes before other work (0 or 1)",
     "submit_tw": "submissions are issued by task_work: for benchmarks of tw_prio (0 or 1)",
 }
 
