@@ -12,6 +12,10 @@
  * up and changed bytes all show: the replies are the same stream as the
  * requests.
  *
+ * A sink has no requests.  It counts what the server sends in messages of
+ * equal size, whose bytes may be any.  The latency of one is the time since
+ * the one before it, or since the connection was established.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
@@ -51,6 +55,7 @@ struct Conn {
     uint32_t send_place;        /* in the pattern */
     uint32_t receive_place;
     uint32_t reply_left;        /* bytes missing of the oldest request */
+    int64_t message_ns;         /* end of the last message (sink) */
     uint32_t first;             /* the oldest request in flight, in @order */
     uint32_t in_flight;
     uint32_t *order;            /* slots in flight, a ring */
@@ -184,6 +189,11 @@ static void conn_connected(PeerConn *tcp)
     conn->established = true;
     clients->stats.connected++;
     clients->stats.open++;
+    if (clients->config.protocol == PEER_PROTOCOL_SINK) {
+        conn->reply_left = clients->config.message_size;
+        conn->message_ns = peer_now(clients->evs);
+        return;
+    }
     for (uint32_t i = 0; i < clients->config.depth; i++) {
         request_think(&conn->requests[i]);
     }
@@ -208,11 +218,31 @@ static void conn_garbled(Conn *conn)
     peer_conn_abort(&conn->tcp);
 }
 
+static void conn_sink(Conn *conn, uint32_t len)
+{
+    PeerClients *clients = conn->clients;
+    int64_t now_ns = peer_now(clients->evs);
+
+    while (len >= conn->reply_left) {
+        len -= conn->reply_left;
+        conn->reply_left = clients->config.message_size;
+        clients->stats.requests++;
+        peer_measure_request(clients->measure, conn->message_ns, now_ns,
+                             clients->config.message_size);
+        conn->message_ns = now_ns;
+    }
+    conn->reply_left -= len;
+}
+
 static void conn_received(PeerConn *tcp, const uint8_t *data, uint32_t len)
 {
     Conn *conn = container_of(tcp, Conn, tcp);
     PeerClients *clients = conn->clients;
 
+    if (clients->config.protocol == PEER_PROTOCOL_SINK) {
+        conn_sink(conn, len);
+        return;
+    }
     while (len) {
         uint32_t piece = MIN(len, MIN(conn->reply_left, PATTERN_PIECE));
         Request *req;

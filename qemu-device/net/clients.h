@@ -1,6 +1,7 @@
 /*
  * The clients: TCP connections that keep a number of requests in flight each
- * (closed loop), and check every byte of the replies.
+ * (closed loop), and check every byte of the replies.  Or that just take what
+ * the server sends.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -19,7 +20,13 @@
 
 typedef struct PeerClients PeerClients;
 
+typedef enum PeerProtocol {
+    PEER_PROTOCOL_ECHO,
+    PEER_PROTOCOL_SINK,         /* no requests; depth, times are of no use */
+} PeerProtocol;
+
 typedef struct PeerClientsConfig {
+    PeerProtocol protocol;
     uint32_t connections;
     uint32_t depth;
     uint32_t message_size;
@@ -36,7 +43,7 @@ typedef struct PeerClientsStats {
     uint64_t refused;           /* attempts that the guest refused */
     uint64_t resets;            /* established ones that were reset */
     uint64_t closes;            /* or closed by the guest */
-    uint64_t requests;          /* complete, in the window or not */
+    uint64_t requests;          /* or messages; in the window or not */
     uint64_t payload_errors;    /* replies that differ from the request */
 } PeerClientsStats;
 

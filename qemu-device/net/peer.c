@@ -648,6 +648,10 @@ static bool read_options(const NetdevRingstepOptions *o, Settings *s,
     uint64_t latency = o->has_link_latency_ns ? o->link_latency_ns : 0;
     uint64_t spread = o->has_start_spread_ns ? o->start_spread_ns :
                       DEFAULT_SPREAD_NS;
+    static const PeerProtocol protocols[RINGSTEP_PROTOCOL__MAX] = {
+        [RINGSTEP_PROTOCOL_ECHO] = PEER_PROTOCOL_ECHO,
+        [RINGSTEP_PROTOCOL_SINK] = PEER_PROTOCOL_SINK,
+    };
     static const PeerThinkDist dists[RINGSTEP_THINK_DIST__MAX] = {
         [RINGSTEP_THINK_DIST_CONSTANT] = PEER_THINK_CONSTANT,
         [RINGSTEP_THINK_DIST_UNIFORM] = PEER_THINK_UNIFORM,
@@ -681,6 +685,7 @@ static bool read_options(const NetdevRingstepOptions *o, Settings *s,
     s->rate_bps = rate;
     s->latency_ns = latency;
     s->clients = (PeerClientsConfig) {
+        .protocol = protocols[o->has_protocol ? o->protocol : 0],
         .connections = connections,
         .depth = depth,
         .message_size = size,

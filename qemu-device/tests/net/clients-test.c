@@ -73,6 +73,18 @@ static void guest_echo(uint16_t port, uint8_t *data, uint32_t len)
     }
 }
 
+/* The guest sends without being asked */
+static void guest_push(uint32_t len)
+{
+    static uint8_t data[SEGMENT];
+
+    for (int port = 1; port < 65536; port++) {
+        if (guest[port].open) {
+            guest_send(port, TCP_ACK | TCP_PSH, data, len);
+        }
+    }
+}
+
 static void guest_receive(PeerLink *wire, PeerFrame *frame)
 {
     uint8_t *tcp = frame->data + 34;
@@ -412,6 +424,34 @@ static void test_unasked(void)
     end();
 }
 
+/* A sink counts whole messages.  What it would send, the guest would echo. */
+static void test_sink(void)
+{
+    PeerClientsConfig config = simple;
+
+    config.protocol = PEER_PROTOCOL_SINK;
+    config.connections = 2;
+    begin(&config, true);
+    fake_clock_run(&clk, MS);
+    g_assert_cmpuint(stats()->open, ==, 2);
+    guest_push(63);
+    fake_clock_run(&clk, 2 * MS);
+    g_assert_cmpuint(measure.requests, ==, 0);
+    guest_push(1);
+    fake_clock_run(&clk, 3 * MS);
+    g_assert_cmpuint(measure.requests, ==, 2);
+    guest_push(64 * 3 + 1);
+    fake_clock_run(&clk, 4 * MS);
+    g_assert_cmpuint(measure.requests, ==, 8);
+    g_assert_cmpuint(measure.bytes, ==, 8 * 64);
+    /* established at 2000 ns; the three that come at once have no distance */
+    g_assert_cmpuint(latency(0), ==, 2 * MS + LATENCY_NS - 2000);
+    g_assert_cmpuint(latency(2), ==, MS);
+    g_assert_cmpuint(latency(3), ==, 0);
+    g_assert_cmpuint(stats()->payload_errors, ==, 0);
+    end();
+}
+
 /* A server that is not there yet is asked again */
 static void test_refused(void)
 {
@@ -568,6 +608,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net/clients/loss", test_loss);
     g_test_add_func("/net/clients/garbled", test_garbled);
     g_test_add_func("/net/clients/unasked", test_unasked);
+    g_test_add_func("/net/clients/sink", test_sink);
     g_test_add_func("/net/clients/refused", test_refused);
     g_test_add_func("/net/clients/ends", test_ends);
     g_test_add_func("/net/clients/hostile", test_hostile);
