@@ -9,20 +9,17 @@
  *
  * It runs until it is killed.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <liburing.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/compiler.h"
 #include "lib/options.h"
+#include "lib/server.h"
 
 #define MAX_CONNECTIONS	65536
 #define WAIT_LIMIT_NS	10000000
@@ -67,13 +64,6 @@ static uint64_t *unused;		/* stack of the free indices */
 static uint64_t nr_unused;
 static bool accepting;
 static int listener;
-
-[[gnu::noreturn]]
-static void die(const char *what, int err)
-{
-	fprintf(stderr, "echo-server: %s: %s\n", what, strerror(err));
-	exit(1);
-}
 
 static unsigned int setup_flags;
 
@@ -128,28 +118,8 @@ static void open_ring(void)
 	}
 }
 
-static void open_listener(void)
-{
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_ANY),
-	};
-	int on = 1;
-
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (listener < 0)
-		die("socket", errno);
-	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(listener, (struct sockaddr *)&address, sizeof(address)))
-		die("bind", errno);
-	if (listen(listener, max_connections))
-		die("listen", errno);
-}
-
 static void allocate_connections(void)
 {
-	struct rlimit files;
 	char *buffers = calloc(max_connections, length);
 
 	connections = calloc(max_connections, sizeof(*connections));
@@ -162,11 +132,7 @@ static void allocate_connections(void)
 	}
 	nr_unused = max_connections;
 
-	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = max_connections + 64;
-	files.rlim_max = max(files.rlim_max, files.rlim_cur);
-	if (setrlimit(RLIMIT_NOFILE, &files))
-		die("limit of open files", errno);
+	allow_connections(max_connections);
 }
 
 /* A free submission entry; a full queue is handed to the kernel first. */
@@ -226,9 +192,8 @@ static void open_connection(int fd)
 {
 	uint64_t index = unused[--nr_unused];
 	struct connection *c = &connections[index];
-	int on = 1;
 
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	set_nodelay(fd);
 	c->fd = fd;
 	c->filled = 0;
 	c->sent = 0;
@@ -305,7 +270,7 @@ int main(int argc, char **argv)
 	parse_flags();
 	allocate_connections();
 	open_ring();
-	open_listener();
+	listener = open_listener(port, max_connections);
 	queue_accept();
 
 	for (;;) {
