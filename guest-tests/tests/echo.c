@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * test-echo: echo-server returns every byte, over loopback, in each of its modes: messages of any length
- * against buffers of any length, clients that leave at once, reset, or do not read for a while.
+ * test-echo: the echo servers return every byte, over loopback, in each of their modes: messages of
+ * any length against buffers of any length, clients that leave at once, reset, or do not read for a while.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,32 +24,37 @@
 #define BIGGEST		300000
 #define MANY		600
 
-/* A server, and what it is asked to do. Each has a port of its own. */
-static const char * const servers[] = {
-	"",
-	"--async",
-	"--async --workers 4",
-	"--async --registered-files --workers 20 --length 1024",
-	"--registered-files",
-	"--length 1",
-	"--entries 1 --async --workers 2",
-	"--flags single-issuer,defer-taskrun",
-	"--async --flags coop-taskrun",
-	"--flags sqpoll --entries 4 --registered-files",
+/* Each gets a port of its own. Some are for short messages, or would take too long for others. */
+static const struct {
+	const char *command;
+	bool only_short;
+} servers[] = {
+	{ "echo-server", false },
+	{ "echo-server --async", false },
+	{ "echo-server --async --workers 4", false },
+	{ "echo-server --async --registered-files --workers 20 --length 1024", false },
+	{ "echo-server --registered-files", false },
+	{ "echo-server --length 1", true },
+	{ "echo-server --entries 1 --async --workers 2", false },
+	{ "echo-server --flags single-issuer,defer-taskrun", false },
+	{ "echo-server --async --flags coop-taskrun", false },
+	{ "echo-server --flags sqpoll --entries 4 --registered-files", false },
+	{ "epoll-echo", false },
+	{ "epoll-echo --length 1 --events 1", true },
+	{ "pipeline-echo --length 100", true },
+	{ "pipeline-echo --length 1", true },
 };
 
 static int next_port = 7100;
 
-static pid_t start(const char *options, int port)
+static pid_t start(const char *command, int port)
 {
-	char *words[MAX_WORDS] = { "echo-server", "--port" };
-	char text[256], number[8];
-	int count = 3;
+	char *words[MAX_WORDS] = { NULL };
+	char text[256];
+	int count = 0;
 	pid_t pid;
 
-	snprintf(text, sizeof(text), "%s", options);
-	snprintf(number, sizeof(number), "%d", port);
-	words[2] = number;
+	snprintf(text, sizeof(text), "%s --port %d", command, port);
 	for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
 		words[count++] = word;
 	pid = fork();
@@ -211,7 +216,7 @@ static bool half_close(int port)
 static bool too_many_clients(void)
 {
 	int port = next_port++;
-	pid_t pid = start("--max-connections 2 --async --registered-files", port);
+	pid_t pid = start("echo-server --max-connections 2 --async --registered-files", port);
 	bool good = true;
 	int fds[3];
 
@@ -231,10 +236,10 @@ static bool too_many_clients(void)
 }
 
 /* All clients send, then all of them receive. */
-static bool many_clients(const char *options)
+static bool many_clients(const char *command)
 {
 	int port = next_port++;
-	pid_t pid = start(options, port);
+	pid_t pid = start(command, port);
 	int fds[MANY], opened = 0;
 	bool good = true;
 
@@ -254,7 +259,7 @@ static bool many_clients(const char *options)
 	return stop(pid) && good;
 }
 
-static bool refuses(const char *options)
+static bool refuses(const char *command)
 {
 	int status;
 	pid_t pid;
@@ -263,7 +268,7 @@ static bool refuses(const char *options)
 	pid = fork();
 	if (!pid) {
 		close(STDERR_FILENO);
-		waitpid(start(options, next_port), &status, 0);
+		waitpid(start(command, next_port), &status, 0);
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 	}
 	waitpid(pid, &status, 0);
@@ -273,28 +278,29 @@ static bool refuses(const char *options)
 int main(void)
 {
 	static const char * const crowded[] = {
-		"--max-connections 6000 --async --registered-files --workers 20 --entries 32",
-		"--max-connections 1000 --wait 8 --flags single-issuer,defer-taskrun",
+		"echo-server --max-connections 6000 --async --registered-files --workers 20 --entries 32",
+		"echo-server --max-connections 1000 --wait 8 --flags single-issuer,defer-taskrun",
+		"epoll-echo --max-connections 1000",
+		"pipeline-echo --max-connections 1000",
 	};
 
 	ktap_plan(ARRAY_SIZE(servers) + ARRAY_SIZE(crowded) + 3);
 	for (size_t i = 0; i < ARRAY_SIZE(servers); i++) {
 		int port = next_port++;
-		pid_t pid = start(servers[i], port);
-		bool one_byte = !strcmp(servers[i], "--length 1");
-		bool many = echo_many(port, !one_byte);
+		pid_t pid = start(servers[i].command, port);
+		bool many = echo_many(port, !servers[i].only_short);
 		bool rude = rude_clients(port);
 		bool half = half_close(port);
 		bool alive = stop(pid);
 
-		if (!ktap_ok(many && rude && half && alive, "echo-server %s", servers[i]))
+		if (!ktap_ok(many && rude && half && alive, "%s", servers[i].command))
 			ktap_note("messages %d, rude clients %d, half close %d, alive %d", many,
 				  rude, half, alive);
 	}
 	ktap_ok(too_many_clients(), "more clients than --max-connections");
 	for (size_t i = 0; i < ARRAY_SIZE(crowded); i++)
-		ktap_ok(many_clients(crowded[i]), "%d clients of echo-server %s", MANY, crowded[i]);
-	ktap_ok(refuses("--length 0"), "--length 0 is refused");
-	ktap_ok(refuses("--flags warp"), "--flags warp is refused");
+		ktap_ok(many_clients(crowded[i]), "%d clients of %s", MANY, crowded[i]);
+	ktap_ok(refuses("echo-server --length 0"), "--length 0 is refused");
+	ktap_ok(refuses("echo-server --flags warp"), "--flags warp is refused");
 	return ktap_end();
 }
