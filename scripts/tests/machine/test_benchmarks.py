@@ -30,7 +30,43 @@ def test_hybrid_echo_polls_when_told_and_gains(ringstep, tmp_path):
     assert after["metrics"]["requests_per_s"] >= 1.5 * before["metrics"]["requests_per_s"]
 
 
-@pytest.mark.parametrize("bench", ["iowq-echo", "hybrid-echo"])
+def test_zc_wait_sleeps_when_told_and_switches_less(ringstep, tmp_path):
+    before, after = (measured(ringstep, tmp_path, "zc-wait", arm)["counters"]
+                     for arm in ("before", "after"))
+    assert before["io_uring_tw_local_lazy_adds"] == 0
+    assert after["io_uring_tw_local_lazy_adds"] > 0
+    assert before["server_voluntary_switches"] >= 3 * after["server_voluntary_switches"] > 0
+
+
+def test_zc_wait_for_one_buffer_is_the_same_in_both_arms(ringstep, tmp_path):
+    before, after = (measured(ringstep, tmp_path, "zc-wait", arm, "--set", "guest.wait=1")["counters"]
+                     for arm in ("before", "after"))
+    assert after["io_uring_tw_local_lazy_adds"] == 0
+    switches = [found["server_voluntary_switches"] for found in (before, after)]
+    assert max(switches) - min(switches) <= max(switches) / 100
+
+
+def test_tw_order_turns_lists_round_when_told(ringstep, tmp_path):
+    before, after = (measured(ringstep, tmp_path, "tw-order", arm)["counters"]
+                     for arm in ("before", "after"))
+    for found in (before, after):
+        assert found["io_uring_tw_local_lists"] > 100
+        assert found["peer_payload_errors"] == 0
+        assert found["peer_connections"] == 4
+    assert before["io_uring_tw_local_fifo_lists"] == 0
+    assert after["io_uring_tw_local_fifo_lists"] == after["io_uring_tw_local_lists"]
+
+
+def test_arms_can_be_two_programs(ringstep, tmp_path):
+    epoll, ring = (measured(ringstep, tmp_path, "epoll-echo", arm) for arm in ("before", "after"))
+    for found in (epoll, ring):
+        assert found["metrics"]["requests"] > 1000
+        assert found["counters"]["peer_connections"] == 32
+    assert epoll["counters"]["io_uring_tw_local_first_adds"] == 0
+    assert epoll["metrics"]["guest_instructions"] != ring["metrics"]["guest_instructions"]
+
+
+@pytest.mark.parametrize("bench", ["iowq-echo", "hybrid-echo", "zc-wait"])
 def test_a_repeat_under_load_is_the_same_bit_for_bit(ringstep, bench):
     done = ringstep("verify", bench)
     assert done.code == 0, done.err
