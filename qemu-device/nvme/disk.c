@@ -8,9 +8,9 @@
  * moment that the model (model.h) says.  The options are described in the QAPI
  * schema, at BlockdevOptionsRingstep.
  *
- * Time passes for requests only while the machine runs: when it is stopped,
- * or the device above is reset, what is in flight is done at once, for nothing
- * would wake it up.
+ * Time passes for the guest's requests only, and while the machine runs.  When
+ * it is stopped, or the device above is reset or cancels a request, what is in
+ * flight is done at once: who waits for it does so without letting time pass.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,6 +24,7 @@
 #include "block/block_int.h"
 #include "migration/blocker.h"
 #include "system/runstate.h"
+#include "ringstep/lockstep/lockstep.h"
 #include "ringstep/nvme/image.h"
 #include "ringstep/nvme/model.h"
 #include "ringstep/nvme/options.h"
@@ -138,16 +139,17 @@ static int64_t coroutine_fn disk_co_getlength(BlockDriverState *bs)
     return disk->store.size;
 }
 
-/* Does time pass for requests? */
+/*
+ * Does time pass for requests?  In lockstep mode not for those of the main
+ * loop, such as the monitor's: their moments are the host's.
+ */
 static bool timed(const Disk *disk)
 {
-    return !disk->drained && runstate_is_running();
+    return !disk->drained && runstate_is_running() &&
+           (!lockstep_enabled() || current_cpu);
 }
 
-/*
- * A request arrives; *@done_ns: when it is done.  Other threads' moments are
- * the host's: there is no place for them in virtual time.
- */
+/* A request arrives; *@done_ns: when it is done. */
 static int request_begin(Disk *disk, DiskOp op, int64_t bytes,
                          BdrvRequestFlags flags, int64_t *done_ns)
 {
@@ -179,16 +181,39 @@ static void coroutine_fn request_end(Disk *disk, int64_t done_ns)
     }
 }
 
-static void disk_drain_begin(BlockDriverState *bs)
+/* What is in flight is done now, first come, first served. */
+static void finish_all(Disk *disk)
 {
-    Disk *disk = bs->opaque;
     Sleeper *sleeper;
 
-    disk->drained = true;
+    disk_model_idle(&disk->model);
     while ((sleeper = QTAILQ_FIRST(&disk->sleepers))) {
         QTAILQ_REMOVE(&disk->sleepers, sleeper, next);
         qemu_co_sleep_wake(&sleeper->sleep);
     }
+}
+
+static void finish_all_bh(void *opaque)
+{
+    BlockDriverState *bs = opaque;
+
+    finish_all(bs->opaque);
+    bdrv_unref(bs);
+}
+
+/* Later: who cancels a request does not expect it to be gone on return. */
+static void disk_cancel_in_flight(BlockDriverState *bs)
+{
+    bdrv_ref(bs);
+    aio_bh_schedule_oneshot(qemu_get_aio_context(), finish_all_bh, bs);
+}
+
+static void disk_drain_begin(BlockDriverState *bs)
+{
+    Disk *disk = bs->opaque;
+
+    disk->drained = true;
+    finish_all(disk);
 }
 
 static void disk_drain_end(BlockDriverState *bs)
@@ -311,6 +336,7 @@ static BlockDriver disk_driver = {
     .bdrv_co_getlength      = disk_co_getlength,
     .bdrv_drain_begin       = disk_drain_begin,
     .bdrv_drain_end         = disk_drain_end,
+    .bdrv_cancel_in_flight  = disk_cancel_in_flight,
 
     .bdrv_co_preadv         = disk_co_preadv,
     .bdrv_co_pwritev        = disk_co_pwritev,

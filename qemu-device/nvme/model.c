@@ -149,3 +149,9 @@ int64_t disk_model_submit(DiskModel *m, DiskOp op, int64_t bytes, bool fua,
     /* A clock of ns cannot say earlier */
     return done_ps / PS_PER_NS + (done_ps % PS_PER_NS && done_ps != NEVER_PS);
 }
+
+void disk_model_idle(DiskModel *m)
+{
+    memset(m->free_ps, 0, sizeof(m->free_ps));
+    m->drained_ps = 0;
+}

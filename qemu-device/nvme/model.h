@@ -69,4 +69,7 @@ void disk_model_init(DiskModel *m, const DiskModelConfig *config);
 int64_t disk_model_submit(DiskModel *m, DiskOp op, int64_t bytes, bool fua,
                           int64_t now_ns);
 
+/* Nothing is being served, and the buffer is empty. */
+void disk_model_idle(DiskModel *m);
+
 #endif

@@ -245,6 +245,10 @@ static void test_endless(void)
     g_assert_cmpint(submit(DISK_READ, BLOCK, 1), ==, INT64_MAX / 1000);
     g_assert_cmpint(submit(DISK_WRITE, BLOCK, 1), ==, INT64_MAX / 1000);
     g_assert_cmpint(submit(DISK_FLUSH, 0, 1), ==, INT64_MAX / 1000);
+    /* Until it is all dropped */
+    disk_model_idle(&model);
+    g_assert_cmpint(submit(DISK_READ, BLOCK, 1), ==, 1001);
+    g_assert_cmpint(submit(DISK_FLUSH, 0, 1), ==, 501);
 }
 
 int main(int argc, char **argv)
