@@ -4,6 +4,7 @@
   [benchmark]  name, description, profile, guest (the command), vcpus, memory_mib
   [guest]      NAME = value: replaces {NAME} in the command
   [peer]       options of the simulated client machine (-netdev ringstep,...)
+  [disk]       the disk, see disk.py; an image's name is relative to the file
   [arms]       before, after: kernel parameters
   [metrics]    NAME = higher|lower|info: text, the rows of the table
   [counters]   NAME = text, what proves the mechanism
@@ -40,6 +41,7 @@ class Benchmark:
     vcpus: int
     memory_mib: int
     peer: dict
+    disk: dict
     arms: dict  # arm -> list of kernel parameters
     metrics: list
     counters: list
@@ -58,7 +60,8 @@ class Benchmark:
             if name not in self.guest:
                 raise unknown(f"value in the command of {self.name}", name, self.guest)
         return replace(self, guest={**self.guest, **settings.of("guest")},
-                       peer={**self.peer, **settings.of("peer")})
+                       peer={**self.peer, **settings.of("peer")},
+                       disk={**self.disk, **settings.of("disk")})
 
     def parameters(self, arm):
         """The kernel parameters of ARM."""
@@ -85,7 +88,7 @@ def parse(text, path):
     parser.optionxform = str
     try:
         parser.read_string(text, source=str(path))
-        return _benchmark(parser, Path(path).stem)
+        return _benchmark(parser, Path(path))
     except (configparser.Error, KeyError, ValueError) as error:
         raise Usage(f"{path}: {_reason(error)}",
                     "guest-tests/benchmarks holds examples") from error
@@ -95,16 +98,17 @@ def _reason(error):
     return f"there is no {error}" if isinstance(error, KeyError) else str(error)
 
 
-def _benchmark(parser, stem):
+def _benchmark(parser, path):
     main = parser["benchmark"]
     arms = {arm: words.split() for arm, words in parser["arms"].items()}
     if set(arms) != set(ARMS):
         raise ValueError(f"[arms] has {', '.join(arms)}; it needs {' and '.join(ARMS)}")
     return Benchmark(
-        name=main.get("name", stem), description=main.get("description", ""),
+        name=main.get("name", path.stem), description=main.get("description", ""),
         profile=main["profile"], command=" ".join(main["guest"].split()),
         guest=_section(parser, "guest"), vcpus=int(main.get("vcpus", "4")),
-        memory_mib=int(main.get("memory_mib", "512")), peer=_section(parser, "peer"), arms=arms,
+        memory_mib=int(main.get("memory_mib", "512")), peer=_section(parser, "peer"),
+        disk=_disk(_section(parser, "disk"), path.parent), arms=arms,
         metrics=[_shown(name, value) for name, value in _section(parser, "metrics").items()],
         counters=[Shown(name, "info", value)
                   for name, value in _section(parser, "counters").items()],
@@ -113,6 +117,13 @@ def _benchmark(parser, stem):
 
 def _section(parser, name):
     return dict(parser[name]) if parser.has_section(name) else {}
+
+
+def _disk(section, folder):
+    """The same with the image's full name."""
+    if "image" in section:
+        section["image"] = str(folder / Path(section["image"]).expanduser())
+    return section
 
 
 def _shown(name, value):

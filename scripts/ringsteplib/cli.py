@@ -10,8 +10,8 @@ import sys
 import time
 import traceback
 
-from . import (benchmark, build_kernel, compare, errors, measure, parts, perf, process, profile,
-               progress, report, run, settings, sweep, switches, table, verify)
+from . import (benchmark, build_kernel, compare, disk, errors, measure, parts, perf, process,
+               profile, progress, report, run, settings, sweep, switches, table, verify)
 from .cache import Cache
 from .machine import MAX_VCPUS, Machine
 from .store import Store
@@ -116,7 +116,8 @@ def boot_verb(arguments):
     kernel = _kernel(arguments)
     cache = Cache()
     machine = Machine(parts.collect(cache, kernel, _configuration(arguments)),
-                      command=shlex.join(arguments.command) or None, peer={}, **chosen)
+                      command=shlex.join(arguments.command) or None, peer={},
+                      disk=disk.parse(own.of("disk")), **chosen)
     if arguments.dry_run:
         print(machine.shell_lines())
         return errors.GOOD
@@ -372,7 +373,7 @@ def _machine_options(verb, kernels=False):
                       help="ringstep's kernel with lockdep and KASAN")
     verb.add_argument("--set", action="append", default=[], metavar="SWITCH=V",
                       help="a switch of the kernel, or MODULE.NAME, guest.NAME, peer.OPTION, "
-                           "profile.COST, machine.NAME; can be repeated")
+                           "disk.OPTION, profile.COST, machine.NAME; can be repeated")
     verb.add_argument("--profile", metavar="P", help="what the events of the host cost")
     verb.add_argument("--vcpus", type=_count(MAX_VCPUS), metavar="N", help=f"1 to {MAX_VCPUS}")
     verb.add_argument("--quantum", type=_count(), default=200, metavar="N",
@@ -427,6 +428,7 @@ def _bench_settings(bench, arguments, point=()):
     own = settings.parse([*arguments.set, *point])
     bench = bench.changed(own)
     return {"memory_mib": bench.memory_mib, "command": bench.command_line(), "peer": bench.peer,
+            "disk": disk.parse(bench.disk),
             **_settings(arguments, own, bench.profile, bench.vcpus)}
 
 

@@ -4,6 +4,7 @@
 QEMU runs in a folder of its own and sees nothing else of the host. All names on its command line
 are relative to that folder, so the line is the same wherever it runs, and is a part of the digest:
   kernel, firmware      links into the cache
+  disk.img              a link to the disk's image, where there is one
   initrd                the initramfs and, appended to it, the command to run
   console.txt           the guest's console        output.txt   what the command prints
   results.txt           marks and results          latency.bin  each request's latency
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from . import digest, newc
 from .build_kernel import Kernel
+from .disk import Disk
 from .errors import Usage
 from .profile import Profile
 
@@ -61,6 +63,7 @@ class Machine:
     limit_ns: int = 120 * 10**9
     command: str | None = None  # of the guest's shell; None: an interactive one
     peer: dict | None = None  # options of the simulated client; None: no network at all
+    disk: Disk | None = None
     parameters: tuple = ()  # of the kernel, beside our own
     lockstep: bool = True  # False: plain QEMU instruction counting, for comparison only
 
@@ -87,6 +90,8 @@ class Machine:
                  f"ringstep.vcpus={self.vcpus}"]
         if self.peer is not None:
             words.append(f"ringstep.queues={self.queues}")
+        if self.disk:
+            words.append(f"ringstep.disk_queues={min(self.disk.queues, self.vcpus)}")
         return " ".join([*words, *self.parameters])
 
     def arguments(self):
@@ -100,6 +105,7 @@ class Machine:
             *self._serial(),
             "-device", f"ringstep-ctl,results=results.txt,seed={self.seed},queues={self.queues}",
             *self._network(),
+            *(self.disk.arguments(self.seed) if self.disk else []),
         ]
 
     def digest(self):
@@ -110,6 +116,7 @@ class Machine:
             "kernel": self.parts.kernel.identity,
             "initrd": digest.of_bytes(self.initrd()),
             "arguments": self.arguments(),
+            **({"disk": self.disk.identity()} if self.disk else {}),
             "profile": self.profile.name,
             "seed": self.seed,
         })
@@ -119,6 +126,8 @@ class Machine:
         os.symlink(self.parts.kernel.image.absolute(), folder / "kernel")
         os.symlink(self.parts.firmware, folder / "firmware")
         (folder / "initrd").write_bytes(self.initrd())
+        if self.disk:
+            self.disk.prepare(folder)
 
     def shell_lines(self):
         """How to start this machine by hand, for --dry-run."""
@@ -126,6 +135,8 @@ class Machine:
                   f"ln -sfn {shlex.quote(str(self.parts.kernel.image.absolute()))} kernel",
                   f"ln -sfn {shlex.quote(str(self.parts.firmware))} firmware",
                   f"cp {shlex.quote(str(self.parts.initramfs))} initrd"]
+        if self.disk:
+            script += self.disk.shell_lines()
         if self.command is not None:
             script += ["mkdir -p ringstep && cat > ringstep/cmd <<'END'",
                        COMMAND_SCRIPT.format(command=self.command) + "END",

@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 
 from . import metrics, progress
-from .errors import Bad, Usage, unknown
+from .errors import Bad, CannotTell, Usage, unknown
 from .outcome import tail
 from .run import run
 
@@ -71,6 +71,9 @@ class Runner:
             finally:
                 if self.keep:
                     keep_folder(folder)
+        if machine.digest() != key:
+            raise CannotTell("a file that the machine reads has changed while it ran",
+                             "is the disk's image in use by something else?")
         self.store.put(key, {"metrics": found, "counters": counters})
         return Measurement(key, found, counters, outcome.wall_seconds)
 

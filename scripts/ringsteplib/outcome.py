@@ -97,7 +97,8 @@ class Outcome:
         if self.status != 0:
             return BrokenMachine(
                 f"QEMU ended with status {self.status}" + tail(self.messages),
-                "if the message names an option, check the profile and the benchmark's [peer] part")
+                "if the message names an option, check the profile and the benchmark's [peer] "
+                "and [disk] parts")
         return verdict(f"the guest ended {where} without an exit code" + tail(console),
                        "does its init end through the control device? see ringstep boot")
 

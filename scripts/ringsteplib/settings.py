@@ -4,6 +4,7 @@
   SWITCH, MODULE.NAME   a parameter of the kernel, in both arms
   guest.NAME            what replaces {NAME} in the benchmark's command
   peer.OPTION           of the simulated clients
+  disk.OPTION           of the disk
   profile.COST          of the profile
   machine.NAME          vcpus, quantum or memory_mib
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from . import switches
 from .errors import Usage, unknown
 
-SECTIONS = ("guest", "machine", "peer", "profile")
+SECTIONS = ("disk", "guest", "machine", "peer", "profile")
 MACHINE = {"vcpus": 16, "quantum": 14336, "memory_mib": 1 << 20}  # the most of each
 
 

@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from ringsteplib import metrics, process, verify
 from ringsteplib.errors import Bad, BrokenMachine, CannotTell
+from ringsteplib.disk import Disk
 from ringsteplib.machine import Machine
 from ringsteplib.outcome import Outcome, parse_results
 from ringsteplib.profile import Profile
@@ -104,9 +106,10 @@ def test_the_digest_follows_every_input(fake_machine):
     digests = {machine.digest()}
     for change in ({"seed": 2}, {"vcpus": 2}, {"memory_mib": 256}, {"quantum": 100},
                    {"command": "false"}, {"parameters": ("a=1",)}, {"peer": {"depth": "1"}},
+                   {"disk": Disk()}, {"disk": Disk(options={"size": "2G"})},
                    {"profile": Profile("none", "", {"ipi-ps": 1})}):
         digests.add(dataclasses.replace(machine, **change).digest())
-    assert len(digests) == 9
+    assert len(digests) == 11
     machine.parts.kernel.image.write_bytes(b"other")
     assert machine.digest() not in digests
 
@@ -124,7 +127,8 @@ def test_the_digest_does_not_follow_where_things_are(tmp_path, fake_machine, mon
 
 
 def test_the_line_names_no_file_outside_the_run_folder(fake_machine):
-    for word in fake_machine(peer={"connections": "8"}).arguments():
+    disk = Disk(image=Path("/etc/image"))
+    for word in fake_machine(peer={"connections": "8"}, disk=disk).arguments():
         assert not word.startswith("/") and "=/" not in word and ":/" not in word
 
 
