@@ -9,6 +9,7 @@
 #include "qemu/cutils.h"
 #include "qemu/units.h"
 #include "qobject/qdict.h"
+#include "qobject/qlist.h"
 #include "ringstep/net/think.h"
 #include "nvme-guest.h"
 
@@ -241,6 +242,26 @@ static void start_with_image(const char *name)
     nvme_guest_start(&guest, options);
 }
 
+/* QEMU could not write to the image if it wanted to */
+static void check_read_only(void)
+{
+    QDict *reply = qtest_qmp(guest.qts,
+                             "{ 'execute': 'query-named-block-nodes' }");
+    const QListEntry *entry;
+    int files = 0;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(reply, "return"), entry) {
+        QDict *node = qobject_to(QDict, qlist_entry_obj(entry));
+
+        if (g_str_equal(qdict_get_str(node, "drv"), "file")) {
+            g_assert_true(qdict_get_bool(node, "ro"));
+            files++;
+        }
+    }
+    g_assert_cmpint(files, ==, 1);
+    qobject_unref(reply);
+}
+
 /* What is written to the disk is read back, and the image stays as it is */
 static void test_image(void)
 {
@@ -250,6 +271,7 @@ static void test_image(void)
     size_t length;
 
     start_with_image(name);
+    check_read_only();
     do_read(3, 5);
     random_operations(1500);
     nvme_guest_stop(&guest);
