@@ -12,6 +12,7 @@ PYTEST   := /usr/bin/python3 -B -m pytest -q -p no:cacheprovider -rs
 help:
 	@echo 'make bench        the table of a benchmark, before and after its change'
 	@echo '                  (BENCH=$(BENCH) SEEDS=$(SEEDS) JOBS=$(JOBS))'
+	@echo 'make reproduce    every published figure, ours beside it'
 	@echo 'make check        all tests'
 	@echo 'make check-unit   the tests that need nothing built'
 	@echo 'make check-debug  the benchmarks on a kernel with lockdep and KASAN (slow)'
@@ -21,6 +22,9 @@ help:
 
 bench: build
 	$(RINGSTEP) compare $(BENCH) --seeds $(SEEDS) -j $(JOBS)
+
+reproduce: build
+	$(RINGSTEP) reproduce --seeds $(SEEDS) -j $(JOBS)
 
 build:
 	$(RINGSTEP) build all
@@ -41,4 +45,4 @@ perf: build
 clean:
 	$(RINGSTEP) clean
 
-.PHONY: help bench build check check-unit check-debug perf clean
+.PHONY: help bench reproduce build check check-unit check-debug perf clean

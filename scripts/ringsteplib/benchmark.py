@@ -8,7 +8,8 @@
   [arms]       before, after: kernel parameters
   [metrics]    NAME = higher|lower|info: text, the rows of the table
   [counters]   NAME = text, what proves the mechanism
-  [published]  metric, before, after, before_spread, after_spread, unit, source, host
+  [published]  metric, before, after, before_spread, after_spread, unit, source, host,
+               change (its number in `ringstep reproduce`), cause ({NAME}: a counter or metric)
 """
 
 import configparser

@@ -3,6 +3,7 @@
 
 import argparse
 import errno
+import functools
 import shlex
 import shutil
 import sqlite3
@@ -10,8 +11,8 @@ import sys
 import time
 import traceback
 
-from . import (benchmark, build_kernel, compare, disk, errors, measure, parts, perf, process,
-               profile, progress, report, run, settings, sweep, switches, table, verify)
+from . import (benchmark, build_kernel, compare, disk, errors, host, measure, parts, perf, process,
+               profile, progress, report, reproduce, run, settings, sweep, switches, table, verify)
 from .cache import Cache
 from .machine import MAX_VCPUS, Machine
 from .store import Store
@@ -73,6 +74,7 @@ def parser():
     _add_run(verbs)
     _add_compare(verbs)
     _add_sweep(verbs)
+    _add_reproduce(verbs)
     _add_verify(verbs)
     _add_perf(verbs)
     _add_clean(verbs)
@@ -301,6 +303,55 @@ def _shown(result, metrics):
         if name not in result.names():
             raise errors.unknown("metric", name, result.names())
     return metrics
+
+
+# reproduce
+
+def _add_reproduce(verbs):
+    verb = verbs.add_parser("reproduce", help="every published figure, ours beside it")
+    verb.add_argument("--seeds", default="1-5", metavar="LIST", help="such as 1-10 (default: 1-5)")
+    verb.add_argument("-j", "--jobs", type=_count(64), default=1, metavar="N",
+                      help="machines at once (default: 1)")
+    verb.add_argument("--json", metavar="FILE", help="write a results file, too (-: stdout only)")
+    verb.add_argument("--check", metavar="FILE",
+                      help="run again what a results file has, and compare bit by bit")
+    verb.add_argument("--bench", action="append", metavar="BENCH", help="only this one; can be repeated")
+    verb.add_argument("--force", action="store_true", help="run even if the results are known")
+    verb.set_defaults(verb=reproduce_verb)
+
+
+def reproduce_verb(arguments):
+    runs = reproduce.read(arguments.check) if arguments.check else None
+    seeds = compare.parse_seeds(arguments.seeds)
+    benches = {bench.name: bench for bench in reproduce.benchmarks()}
+    for name in arguments.bench or []:
+        if name not in benches:
+            raise errors.unknown("benchmark with a published figure", name, benches)
+    chosen = {name: bench for name, bench in benches.items()
+              if not arguments.bench or name in arguments.bench}
+    cache = Cache()
+    files = parts.collect(cache)
+    runner = measure.Runner(cache, Store(cache), arguments.force or bool(runs))
+
+    def machine_of(name, arm, seed):
+        bench = chosen[name]
+        return Machine(files, profile.load(bench.profile), bench.vcpus, bench.memory_mib, seed,
+                       command=bench.command_line(), peer=bench.peer, disk=disk.parse(bench.disk),
+                       parameters=bench.parameters(arm))
+
+    if runs:
+        found = reproduce.check(
+            [run for run in runs if run["bench"] in chosen], machine_of,
+            lambda machines: compare.measure_all("check", machines, runner.measure, arguments.jobs))
+        print(found.verdict(arguments.check), end="")
+        return errors.GOOD
+    results = [compare.compare(bench, seeds, functools.partial(machine_of, name), runner.measure,
+                               arguments.jobs) for name, bench in chosen.items()]
+    if arguments.json != "-":
+        print(reproduce.render(results), end="")
+    if arguments.json:
+        report.write(arguments.json, reproduce.document(results, host.description()))
+    return errors.GOOD
 
 
 # verify
