@@ -83,6 +83,10 @@ def finished(outcome):
     outcome.check()
     for line in outcome.complaints()[:5]:
         progress.warn(f"the guest kernel complains: {line.strip()}")
+    wrong = outcome.results.counters.get("peer_payload_errors")
+    if wrong:
+        raise Bad(f"the clients got {wrong} replies with other bytes than they asked for",
+                  "the server or the kernel lost the order of a stream; --keep leaves the folder")
     if outcome.results.code != 0:
         said = "".join(f"\n    {text}" for text in outcome.results.texts)
         raise Bad(f"the benchmark failed in the guest with exit code {outcome.results.code}"

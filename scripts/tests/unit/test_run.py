@@ -162,6 +162,12 @@ def test_run_fails_when_the_guest_does(ringstep):
     assert code == 1 and "exit code 1" in err
 
 
+def test_run_fails_when_clients_get_wrong_bytes(ringstep):
+    script = BOOTED + "printf 'metric requests 3\\ncounter peer_payload_errors 4\\nexit 0\\n' > results.txt"
+    code, _, err = ringstep("run", "iowq-echo", script=script)
+    assert code == 1 and "4 replies with other bytes" in err
+
+
 def test_requirements_serve_git_bisect(ringstep):
     assert ringstep("run", "iowq-echo", "--require", "requests_per_s>=2999")[0] == 0
     code, _, err = ringstep("run", "iowq-echo", "--require", "requests_per_s>=3001")
