@@ -34,9 +34,12 @@ def test_each_read_takes_the_same_time(boot, device, name):
                       disk=disk.parse({"size": "1G", "read-ns": "20000", "device": device}))
     outcome.check()
     found = outcome.results.metrics
-    assert 20000 < found["disk_latency_min_ns"] < 20000 + GUEST_NS
-    assert found["disk_latency_p99_ns"] - found["disk_latency_min_ns"] <= QUANTUM_NS
-    assert found["disk_latency_p999_ns"] - found["disk_latency_min_ns"] <= TICK_NS
+    middle = found["disk_latency_p50_ns"]
+    assert 20000 < middle < 20000 + GUEST_NS
+    assert found["disk_latency_p99_ns"] - middle <= QUANTUM_NS
+    assert found["disk_latency_p999_ns"] - middle <= TICK_NS
+    # a read whose end finds the CPU awake for a tick saves the way out of idle
+    assert middle - found["disk_latency_min_ns"] <= TICK_NS
 
 
 @pytest.mark.parametrize("device,name", [("nvme", "nvme0n1"), ("virtio-blk", "vda")])
