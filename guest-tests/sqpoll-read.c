@@ -19,12 +19,12 @@
 #include <unistd.h>
 
 #include "lib/compiler.h"
+#include "lib/kernel.h"
 #include "lib/options.h"
 #include "lib/ringstep.h"
 #include "lib/server.h"
 #include "lib/threads.h"
 
-#define COUNTERS	"/proc/ringstep_io_uring"
 #define TEXT_SIZE	16384
 #define MAX_DEPTH	16384
 #define MAX_LATENCIES	(1U << 22)	/* the rest are in the mean only */
@@ -171,16 +171,6 @@ static void run_until(uint64_t end)
 	}
 }
 
-static void read_counters(char *text)
-{
-	int fd = open(COUNTERS, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, text, TEXT_SIZE - 1);
-
-	text[max(length, 0)] = '\0';
-	if (fd >= 0)
-		close(fd);
-}
-
 static void report_counters(const char *before, char *after)
 {
 	char *line, *rest;
@@ -235,14 +225,14 @@ int main(int argc, char **argv)
 	submit();
 	run_until(now_ns() + warmup_ms * NSEC_PER_MSEC);
 
-	read_counters(before);
+	kernel_counters(before, sizeof(before));
 	ringstep_line("begin");
 	begin = now_ns();
 	measuring = true;
 	run_until(begin + duration_ms * NSEC_PER_MSEC);
 	end = now_ns();
 	ringstep_line("end");
-	read_counters(after);
+	kernel_counters(after, sizeof(after));
 
 	report(end - begin);
 	report_counters(before, after);

@@ -2,6 +2,8 @@
 /* Test results in KTAP. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "ktap.h"
 
@@ -42,6 +44,14 @@ void ktap_note(const char *format, ...)
 	vprintf(format, args);
 	va_end(args);
 	putchar('\n');
+}
+
+void ktap_must(const char *what, int result)
+{
+	if (result >= 0)
+		return;
+	printf("Bail out! %s: %s\n", what, strerror(-result));
+	exit(1);
 }
 
 int ktap_end(void)

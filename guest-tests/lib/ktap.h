@@ -24,6 +24,9 @@ void ktap_skip(const char *test, const char *reason);
 [[gnu::format(printf, 1, 2)]]
 void ktap_note(const char *format, ...);
 
+/* Ends the program where `result` is a negative errno: there is nothing to test. */
+void ktap_must(const char *what, int result);
+
 /* The program's exit code: 0 if as many tests passed as were planned. */
 int ktap_end(void);
 

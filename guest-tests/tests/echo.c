@@ -4,7 +4,6 @@
  * any length against buffers of any length, clients that leave at once, reset, or do not read for a while.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -15,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/client.h"
 #include "../lib/compiler.h"
 #include "../lib/ktap.h"
 
@@ -73,29 +73,6 @@ static bool stop(pid_t pid)
 	kill(pid, SIGTERM);
 	waitpid(pid, &status, 0);
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
-}
-
-static int connect_to(int port)
-{
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-
-	for (int tries = 0; tries < 1000; tries++) {
-		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-		if (fd < 0)
-			return -1;
-		if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
-			return fd;
-		close(fd);
-		if (errno != ECONNREFUSED)
-			return -1;
-		usleep(2000);	/* it does not listen yet */
-	}
-	return -1;
 }
 
 static uint32_t random_below(uint32_t limit)

@@ -15,11 +15,10 @@
 #include <unistd.h>
 
 #include "../lib/compiler.h"
+#include "../lib/kernel.h"
 #include "../lib/ktap.h"
 #include "../lib/ringstep.h"
 
-#define COUNTERS	"/proc/ringstep_io_uring"
-#define PARAMETERS	"/sys/module/io_uring/parameters/"
 #define NOPS		4096
 #define DEPTH		256
 #define RECEIVES	16
@@ -57,28 +56,15 @@ static uint64_t *count_of(struct counts *counts, size_t i)
 	return (uint64_t *)((char *)counts + counted[i].offset);
 }
 
-static char *read_text(const char *path)
-{
-	static char text[16384];
-	int fd = open(path, O_RDONLY);
-	ssize_t length;
-
-	if (fd < 0)
-		return NULL;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[max(length, 0)] = '\0';
-	return text;
-}
-
 static struct counts counts(void)
 {
 	struct counts counts = { 0 };
-	char *text = read_text(COUNTERS);
+	char text[16384];
 
+	kernel_counters(text, sizeof(text));
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++)
-		if (!text || ringstep_lookup(text, counted[i].name, count_of(&counts, i)))
-			ktap_note(COUNTERS " lacks %s", counted[i].name);
+		if (ringstep_lookup(text, counted[i].name, count_of(&counts, i)))
+			ktap_note(KERNEL_COUNTERS " lacks %s", counted[i].name);
 	return counts;
 }
 
@@ -91,46 +77,12 @@ static struct counts since(struct counts then)
 	return now;
 }
 
-/* Sets a parameter; false where the kernel does not take the value. */
-static bool set(const char *name, const char *value)
-{
-	char path[128];
-	bool good;
-	int fd;
-
-	snprintf(path, sizeof(path), PARAMETERS "%s", name);
-	fd = open(path, O_WRONLY);
-	if (fd < 0)
-		return false;
-	good = write(fd, value, strlen(value)) == (ssize_t)strlen(value);
-	close(fd);
-	return good;
-}
-
-static bool reads(const char *name, const char *value)
-{
-	char path[128];
-	char *text;
-
-	snprintf(path, sizeof(path), PARAMETERS "%s", name);
-	text = read_text(path);
-	return text && !strncmp(text, value, strlen(value));
-}
-
-static void must(const char *what, int result)
-{
-	if (result >= 0)
-		return;
-	printf("Bail out! %s: %s\n", what, strerror(-result));
-	exit(1);
-}
-
 static void open_ring(struct io_uring *ring)
 {
 	unsigned int limits[2] = { 2, 2 };
 
-	must("io_uring_setup", io_uring_queue_init(DEPTH, ring, 0));
-	must("workers", io_uring_register_iowq_max_workers(ring, limits));
+	ktap_must("io_uring_setup", io_uring_queue_init(DEPTH, ring, 0));
+	ktap_must("workers", io_uring_register_iowq_max_workers(ring, limits));
 }
 
 static void reap(struct io_uring *ring, int number)
@@ -138,8 +90,8 @@ static void reap(struct io_uring *ring, int number)
 	while (number--) {
 		struct io_uring_cqe *cqe;
 
-		must("wait", io_uring_wait_cqe(ring, &cqe));
-		must("request", cqe->res);
+		ktap_must("wait", io_uring_wait_cqe(ring, &cqe));
+		ktap_must("request", cqe->res);
 		io_uring_cqe_seen(ring, cqe);
 	}
 }
@@ -157,10 +109,33 @@ static void run_nops(void)
 			io_uring_prep_nop(sqe);
 			sqe->flags |= IOSQE_ASYNC;
 		}
-		must("submission", io_uring_submit(&ring));
+		ktap_must("submission", io_uring_submit(&ring));
 		reap(&ring, DEPTH);
 	}
 	io_uring_queue_exit(&ring);
+}
+
+/* The receiving and the sending ends of socket pairs, and a receive of one byte on each. */
+static void arm_receives(struct io_uring *ring, int pairs[RECEIVES][2], char *bytes,
+			 unsigned int flags)
+{
+	for (int i = 0; i < RECEIVES; i++) {
+		struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+		ktap_must("socketpair", socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]) ? -errno : 0);
+		io_uring_prep_recv(sqe, pairs[i][0], &bytes[i], 1, 0);
+		sqe->flags |= flags;
+		sqe->user_data = i;
+	}
+	ktap_must("submission", io_uring_submit(ring));
+}
+
+static void close_pairs(int pairs[RECEIVES][2])
+{
+	for (int i = 0; i < RECEIVES; i++) {
+		close(pairs[i][0]);
+		close(pairs[i][1]);
+	}
 }
 
 /* Receives that find nothing yet; then the bytes come. */
@@ -172,23 +147,14 @@ static bool run_receives(void)
 	bool good = true;
 
 	open_ring(&ring);
-	for (int i = 0; i < RECEIVES; i++) {
-		struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
-
-		must("socketpair", socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]) ? -errno : 0);
-		io_uring_prep_recv(sqe, pairs[i][0], &bytes[i], 1, 0);
-		sqe->flags |= IOSQE_ASYNC;
-	}
-	must("submission", io_uring_submit(&ring));
+	arm_receives(&ring, pairs, bytes, IOSQE_ASYNC);
 	usleep(20000);
 	for (int i = 0; i < RECEIVES; i++)
-		must("write", write(pairs[i][1], "x", 1));
+		ktap_must("write", write(pairs[i][1], "x", 1));
 	reap(&ring, RECEIVES);
-	for (int i = 0; i < RECEIVES; i++) {
+	for (int i = 0; i < RECEIVES; i++)
 		good = good && bytes[i] == 'x';
-		close(pairs[i][0]);
-		close(pairs[i][1]);
-	}
+	close_pairs(pairs);
 	io_uring_queue_exit(&ring);
 	return good;
 }
@@ -197,7 +163,7 @@ static void test_free_batch(const char *value, uint64_t most)
 {
 	struct counts before, after;
 
-	set("iowq_free_batch", value);
+	kernel_set("iowq_free_batch", value);
 	before = counts();
 	run_nops();
 	after = since(before);
@@ -217,7 +183,7 @@ static void test_hybrid(const char *value)
 	struct counts before, after;
 	bool good;
 
-	set("iowq_hybrid", value);
+	kernel_set("iowq_hybrid", value);
 	before = counts();
 	good = run_receives();
 	after = since(before);
@@ -229,32 +195,11 @@ static void test_hybrid(const char *value)
 		ktap_ok(good && !after.polls, "iowq_hybrid=0 blocks");
 }
 
-/* The receiving and the sending ends of socket pairs, and a receive of one byte on each. */
-static void arm_receives(struct io_uring *ring, int pairs[RECEIVES][2], char *bytes)
-{
-	for (int i = 0; i < RECEIVES; i++) {
-		struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
-
-		must("socketpair", socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]) ? -errno : 0);
-		io_uring_prep_recv(sqe, pairs[i][0], &bytes[i], 1, 0);
-		sqe->user_data = i;
-	}
-	must("submission", io_uring_submit(ring));
-}
-
-static void close_pairs(int pairs[RECEIVES][2])
-{
-	for (int i = 0; i < RECEIVES; i++) {
-		close(pairs[i][0]);
-		close(pairs[i][1]);
-	}
-}
-
 static void open_deferred_ring(struct io_uring *ring)
 {
-	must("io_uring_setup",
-	     io_uring_queue_init(DEPTH, ring,
-				 IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SINGLE_ISSUER));
+	ktap_must("io_uring_setup",
+		  io_uring_queue_init(DEPTH, ring,
+				      IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SINGLE_ISSUER));
 }
 
 /* Another process writes a byte now and then, while this one waits for all of them. */
@@ -266,17 +211,17 @@ static void run_waits(void)
 	pid_t writer;
 
 	open_deferred_ring(&ring);
-	arm_receives(&ring, pairs, bytes);
+	arm_receives(&ring, pairs, bytes, 0);
 	writer = fork();
 	if (!writer) {
 		for (int i = 0; i < RECEIVES; i++) {
 			usleep(2000);
-			must("write", write(pairs[i][1], "x", 1));
+			ktap_must("write", write(pairs[i][1], "x", 1));
 		}
 		_exit(0);
 	}
-	must("fork", writer);
-	must("wait", io_uring_submit_and_wait(&ring, RECEIVES));
+	ktap_must("fork", writer);
+	ktap_must("wait", io_uring_submit_and_wait(&ring, RECEIVES));
 	reap(&ring, RECEIVES);
 	waitpid(writer, NULL, 0);
 	close_pairs(pairs);
@@ -287,7 +232,7 @@ static void test_lazy_wake(const char *value)
 {
 	struct counts before, after;
 
-	set("lazy_wake", value);
+	kernel_set("lazy_wake", value);
 	before = counts();
 	run_waits();
 	after = since(before);
@@ -312,15 +257,15 @@ static void test_fifo(const char *value)
 	struct io_uring_cqe *cqe;
 	struct io_uring ring;
 
-	set("tw_fifo", value);
+	kernel_set("tw_fifo", value);
 	before = counts();
 	open_deferred_ring(&ring);
-	arm_receives(&ring, pairs, bytes);
+	arm_receives(&ring, pairs, bytes, 0);
 	for (int i = 0; i < RECEIVES; i++)
-		must("write", write(pairs[i][1], "x", 1));
-	must("wait", io_uring_submit_and_wait(&ring, RECEIVES));
+		ktap_must("write", write(pairs[i][1], "x", 1));
+	ktap_must("wait", io_uring_submit_and_wait(&ring, RECEIVES));
 	for (uint64_t i = 0; i < RECEIVES; i++) {
-		must("wait", io_uring_wait_cqe(&ring, &cqe));
+		ktap_must("wait", io_uring_wait_cqe(&ring, &cqe));
 		ordered = ordered && cqe->user_data == (fifo ? i : RECEIVES - 1 - i);
 		io_uring_cqe_seen(&ring, cqe);
 	}
@@ -340,7 +285,7 @@ static bool run_disk(int disk, unsigned int setup_flags)
 	struct io_uring ring;
 	bool good = true;
 
-	must("io_uring_setup", io_uring_queue_init(DEPTH, &ring, setup_flags));
+	ktap_must("io_uring_setup", io_uring_queue_init(DEPTH, &ring, setup_flags));
 	for (int reading = 0; reading < 2; reading++) {
 		for (int i = 0; i < READS; i++) {
 			struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
@@ -351,7 +296,7 @@ static bool run_disk(int disk, unsigned int setup_flags)
 			else
 				io_uring_prep_write(sqe, disk, data[i], BLOCK, i * BLOCK);
 		}
-		must("submission", io_uring_submit(&ring));
+		ktap_must("submission", io_uring_submit(&ring));
 		reap(&ring, READS);
 	}
 	for (int i = 0; i < READS; i++)
@@ -367,8 +312,8 @@ static void test_prio(int disk, const char *prio, const char *submit_tw, unsigne
 	struct counts before, after;
 	bool good;
 
-	set("tw_prio", prio);
-	set("submit_tw", submit_tw);
+	kernel_set("tw_prio", prio);
+	kernel_set("submit_tw", submit_tw);
 	before = counts();
 	good = run_disk(disk, setup_flags);
 	after = since(before);
@@ -418,9 +363,9 @@ static void test_flips(void)
 		}
 		_exit(!good);
 	}
-	must("fork", user);
+	ktap_must("fork", user);
 	for (int i = 0; waitpid(user, &status, WNOHANG) != user; i++) {
-		set(names[i % ARRAY_SIZE(names)], i / ARRAY_SIZE(names) % 2 ? "1" : "0");
+		kernel_set(names[i % ARRAY_SIZE(names)], i / ARRAY_SIZE(names) % 2 ? "1" : "0");
 		usleep(1000);
 	}
 	ktap_ok(!status, "the switches move while rings are in use");
@@ -433,9 +378,9 @@ static void test_parameter(const char *name, const char * const good[], const ch
 	bool right = true;
 
 	for (; *good; good++)
-		right = right && set(name, *good) && reads(name, *good);
+		right = right && kernel_set(name, *good) && kernel_reads(name, *good);
 	for (; *bad; bad++)
-		right = right && !set(name, *bad);
+		right = right && !kernel_set(name, *bad);
 	ktap_ok(right, "%s takes its values and no others", name);
 }
 
@@ -451,7 +396,7 @@ int main(void)
 	const unsigned int tests = ARRAY_SIZE(switches) + 11 + PRIO_TESTS;
 
 	ktap_plan(tests);
-	if (access(COUNTERS, R_OK) || access(PARAMETERS "tw_prio", W_OK)) {
+	if (!kernel_is_ours()) {
 		for (unsigned int i = 0; i < tests; i++)
 			ktap_skip("switches", "this kernel does not have them");
 		return ktap_end();
@@ -462,9 +407,9 @@ int main(void)
 	test_free_batch("1", 1);
 	test_free_batch("2", 2);
 	test_free_batch("8", 8);
-	set("iowq_free_batch", "0");
-	set("tw_prio", "0");
-	set("submit_tw", "0");
+	kernel_set("iowq_free_batch", "0");
+	kernel_set("tw_prio", "0");
+	kernel_set("submit_tw", "0");
 	test_hybrid("0");
 	test_hybrid("1");
 	test_lazy_wake("0");
@@ -474,9 +419,9 @@ int main(void)
 	test_prio_all();
 	test_flips();
 	/* all as after boot */
-	set("lazy_wake", "1");
-	set("tw_fifo", "1");
-	set("tw_prio", "0");
-	set("submit_tw", "0");
+	kernel_set("lazy_wake", "1");
+	kernel_set("tw_fifo", "1");
+	kernel_set("tw_prio", "0");
+	kernel_set("submit_tw", "0");
 	return ktap_end();
 }

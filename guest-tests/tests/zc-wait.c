@@ -3,9 +3,7 @@
  * test-zc-wait: zc-wait sends each of its messages once and whole, over loopback, whatever part of its
  * buffers it waits for, and it notices that the data is copied there.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/client.h"
 #include "../lib/compiler.h"
 #include "../lib/ktap.h"
 
@@ -48,25 +47,6 @@ static pid_t start(const struct test *test, int port)
 		return pid;
 	execl("/bin/sh", "sh", "-c", command, NULL);
 	_exit(127);
-}
-
-static int connect_to(int port)
-{
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-
-	for (int tries = 0; tries < 1000; tries++) {
-		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-		if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
-			return fd;
-		close(fd);
-		usleep(2000);	/* it does not listen yet */
-	}
-	return -1;
 }
 
 /* Takes what comes on all connections until they are closed. */
