@@ -46,16 +46,22 @@ static unsigned completions(void)
     return n;
 }
 
+/* @number requests are done after @ns, and none a nanosecond earlier */
+static void expect_after(int64_t ns, unsigned number)
+{
+    qtest_clock_step(guest.qts, ns - 1);
+    g_assert_cmpuint(completions(), ==, 0);
+    qtest_clock_step(guest.qts, 1);
+    g_assert_cmpuint(completions(), ==, number);
+}
+
 /* Each read at depth 1 takes the same time, to the nanosecond */
 static void test_latency(void)
 {
     nvme_guest_start(&guest, "size=1G");
     for (int i = 0; i < 500; i++) {
         submit_read(i * 7919 % 1000 * BLOCKS_4K);
-        qtest_clock_step(guest.qts, READ_NS - 1);
-        g_assert_cmpuint(completions(), ==, 0);
-        qtest_clock_step(guest.qts, 1);
-        g_assert_cmpuint(completions(), ==, 1);
+        expect_after(READ_NS, 1);
     }
     nvme_guest_stop(&guest);
 }
@@ -68,10 +74,7 @@ static void test_saturation(void)
         submit_read(i * BLOCKS_4K);
     }
     for (int i = 0; i < 10; i++) {
-        qtest_clock_step(guest.qts, READ_NS - 1);
-        g_assert_cmpuint(completions(), ==, 0);
-        qtest_clock_step(guest.qts, 1);
-        g_assert_cmpuint(completions(), ==, CHANNELS);
+        expect_after(READ_NS, CHANNELS);
     }
     nvme_guest_stop(&guest);
 }
@@ -79,18 +82,12 @@ static void test_saturation(void)
 /* A flush takes time, even when there is nothing to flush */
 static void test_flush(void)
 {
-    NvmeCmd flush = {
-        .opcode = NVME_CMD_FLUSH,
-        .nsid = cpu_to_le32(NVME_NSID),
-    };
+    NvmeCmd flush = nvme_guest_flush();
 
     nvme_guest_start(&guest, "size=1G,flush-ns=5000");
     for (int i = 0; i < 2; i++) {
         nvme_guest_submit(&guest, &guest.io, &flush);
-        qtest_clock_step(guest.qts, 4999);
-        g_assert_cmpuint(completions(), ==, 0);
-        qtest_clock_step(guest.qts, 1);
-        g_assert_cmpuint(completions(), ==, 1);
+        expect_after(5000, 1);
     }
     nvme_guest_stop(&guest);
 }
@@ -152,28 +149,15 @@ static void do_zeroes(uint64_t lba, uint32_t blocks)
 
 static void do_discard(uint64_t lba, uint32_t blocks)
 {
-    NvmeDsmRange range = {
-        .nlb = cpu_to_le32(blocks),
-        .slba = cpu_to_le64(lba),
-    };
-    NvmeCmd cmd = {
-        .opcode = NVME_CMD_DSM,
-        .nsid = cpu_to_le32(NVME_NSID),
-        .cdw11 = cpu_to_le32(NVME_DSMGMT_AD),
-    };
+    NvmeCmd cmd = nvme_guest_discard(&guest, 1, lba, blocks);
 
-    cmd.dptr.prp1 = cpu_to_le64(guest.buffer);
-    qtest_memwrite(guest.qts, guest.buffer, &range, sizeof(range));
     memset(model + lba * NVME_LBA, 0, blocks * NVME_LBA);
     g_assert_cmphex(nvme_guest_do(&guest, &guest.io, &cmd), ==, NVME_SUCCESS);
 }
 
 static void do_flush(uint64_t lba, uint32_t blocks)
 {
-    NvmeCmd cmd = {
-        .opcode = NVME_CMD_FLUSH,
-        .nsid = cpu_to_le32(NVME_NSID),
-    };
+    NvmeCmd cmd = nvme_guest_flush();
 
     g_assert_cmphex(nvme_guest_do(&guest, &guest.io, &cmd), ==, NVME_SUCCESS);
 }

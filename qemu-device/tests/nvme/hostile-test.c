@@ -40,10 +40,7 @@ static uint16_t rw(uint8_t opcode, uint64_t lba, uint32_t blocks)
 static void start(const char *more)
 {
     g_autofree char *options = g_strdup_printf("size=%d%s", (int)SIZE, more);
-    NvmeCmd flush = {
-        .opcode = NVME_CMD_FLUSH,
-        .nsid = cpu_to_le32(NVME_NSID),
-    };
+    NvmeCmd flush = nvme_guest_flush();
 
     nvme_guest_start(&guest, options);
     for (int i = 0; i < sizeof(kept); i++) {
@@ -110,22 +107,8 @@ static void test_ranges(void)
 
 static uint16_t discard(uint32_t ranges, uint64_t lba, uint32_t blocks)
 {
-    NvmeDsmRange range = {
-        .nlb = cpu_to_le32(blocks),
-        .slba = cpu_to_le64(lba),
-    };
-    NvmeCmd cmd = {
-        .opcode = NVME_CMD_DSM,
-        .nsid = cpu_to_le32(NVME_NSID),
-        .cdw10 = cpu_to_le32(ranges - 1),
-        .cdw11 = cpu_to_le32(NVME_DSMGMT_AD),
-    };
+    NvmeCmd cmd = nvme_guest_discard(&guest, ranges, lba, blocks);
 
-    cmd.dptr.prp1 = cpu_to_le64(guest.buffer);
-    for (uint32_t i = 0; i < ranges; i++) {
-        qtest_memwrite(guest.qts, guest.buffer + i * sizeof(range), &range,
-                       sizeof(range));
-    }
     return io(&cmd) & ~NVME_DNR;
 }
 

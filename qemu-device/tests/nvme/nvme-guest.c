@@ -162,3 +162,33 @@ void nvme_guest_stop(NvmeGuest *g)
     qtest_quit(g->qts);
     alloc_destroy(&g->alloc);
 }
+
+NvmeCmd nvme_guest_discard(NvmeGuest *g, uint32_t ranges, uint64_t lba,
+                           uint32_t blocks)
+{
+    NvmeDsmRange range = {
+        .nlb = cpu_to_le32(blocks),
+        .slba = cpu_to_le64(lba),
+    };
+    NvmeCmd cmd = {
+        .opcode = NVME_CMD_DSM,
+        .nsid = cpu_to_le32(NVME_NSID),
+        .cdw10 = cpu_to_le32(ranges - 1),
+        .cdw11 = cpu_to_le32(NVME_DSMGMT_AD),
+    };
+
+    cmd.dptr.prp1 = cpu_to_le64(g->buffer);
+    for (uint32_t i = 0; i < ranges; i++) {
+        qtest_memwrite(g->qts, g->buffer + i * sizeof(range), &range,
+                       sizeof(range));
+    }
+    return cmd;
+}
+
+NvmeCmd nvme_guest_flush(void)
+{
+    return (NvmeCmd) {
+        .opcode = NVME_CMD_FLUSH,
+        .nsid = cpu_to_le32(NVME_NSID),
+    };
+}

@@ -58,4 +58,10 @@ uint16_t nvme_guest_do(NvmeGuest *g, NvmeQueue *q, const NvmeCmd *cmd);
 NvmeCmd nvme_guest_rw(NvmeGuest *g, uint8_t opcode, uint64_t lba,
                       uint32_t blocks);
 
+/* Discards @blocks, as often as there are @ranges; the buffer has the list. */
+NvmeCmd nvme_guest_discard(NvmeGuest *g, uint32_t ranges, uint64_t lba,
+                           uint32_t blocks);
+
+NvmeCmd nvme_guest_flush(void);
+
 #endif
