@@ -115,9 +115,8 @@ def boot_verb(arguments):
     own = settings.parse(arguments.set)
     own.refuse(("guest", "peer"))
     chosen = {"memory_mib": arguments.memory, **_settings(arguments, own, BOOT_PROFILE)}
-    kernel = _kernel(arguments)
     cache = Cache()
-    machine = Machine(parts.collect(cache, kernel, _configuration(arguments)),
+    machine = Machine(_files(cache, arguments),
                       command=shlex.join(arguments.command) or None, peer={},
                       disk=disk.parse(own.of("disk")), **chosen)
     if arguments.dry_run:
@@ -177,8 +176,9 @@ def _add_run(verbs):
 def run_verb(arguments):
     bench = benchmark.load(arguments.bench)
     requirements = [measure.Requirement.parse(text) for text in arguments.require]
+    chosen = _bench_settings(bench, arguments)
     cache = Cache()
-    machine = _bench_machine(cache, bench, arguments)
+    machine = _of_arm(bench, arguments.arm, _files(cache, arguments), chosen)
     if arguments.dry_run:
         print(machine.shell_lines())
         return errors.GOOD
@@ -197,13 +197,10 @@ def run_verb(arguments):
 def _add_compare(verbs):
     verb = verbs.add_parser("compare", help="both arms of a benchmark under several seeds")
     _bench_options(verb, kernels=True)
-    verb.add_argument("--seeds", default="1-5", metavar="LIST", help="such as 1-10 (default: 1-5)")
-    verb.add_argument("-j", "--jobs", type=_count(64), default=1, metavar="N",
-                      help="machines at once (default: 1)")
+    _ensemble_options(verb)
     verb.add_argument("--json", metavar="FILE", help="write the result there, too (-: stdout only)")
     verb.add_argument("--fail-on-regression", action="store_true",
                       help="exit 1 when a metric is worse after, its interval excluding zero")
-    verb.add_argument("--force", action="store_true", help="run even if the results are known")
     verb.set_defaults(verb=compare_verb)
 
 
@@ -237,18 +234,9 @@ def _machines_of_arms(cache, bench, arguments):
         raise errors.Usage("more than two --kernel", "one for both arms, or one for each")
     if len(kernels) == 2:
         files_of = dict(zip(benchmark.ARMS, (parts.collect(cache, kernel) for kernel in kernels)))
-        switched = {arm: () for arm in benchmark.ARMS}
-    else:
-        kernel = kernels[0] if kernels else None
-        files_of = dict.fromkeys(benchmark.ARMS,
-                                 parts.collect(cache, kernel, _configuration(arguments)))
-        switched = {arm: bench.parameters(arm) for arm in benchmark.ARMS}
-
-    def machine_of(arm, seed):
-        return Machine(files_of[arm], **{**chosen, "seed": seed, "parameters":
-                                         switched[arm] + chosen["parameters"]})
-
-    return machine_of
+        return lambda arm, seed: Machine(files_of[arm], **{**chosen, "seed": seed})
+    files = parts.collect(cache, kernels[0] if kernels else None, _configuration(arguments))
+    return lambda arm, seed: _of_arm(bench, arm, files, chosen, seed=seed)
 
 
 # sweep
@@ -259,14 +247,11 @@ def _add_sweep(verbs):
     verb.add_argument("--vary", action="append", default=[], required=True, metavar="KEY=LIST",
                       help="values of a setting (see --set), separated by commas; can be repeated")
     verb.add_argument("--arm", choices=benchmark.ARMS, help="only one (default: both, compared)")
-    verb.add_argument("--seeds", default="1-3", metavar="LIST", help="such as 1-10 (default: 1-3)")
+    _ensemble_options(verb, seeds="1-3")
     verb.add_argument("--metric", action="append", default=[], metavar="NAME",
                       help="what the table shows; can be repeated (default: the first one of BENCH)")
-    verb.add_argument("-j", "--jobs", type=_count(64), default=1, metavar="N",
-                      help="machines at once (default: 1)")
     verb.add_argument("--csv", metavar="FILE", help="write every run there, too (-: stdout only)")
     verb.add_argument("--json", metavar="FILE", help="write every run there, too (-: stdout only)")
-    verb.add_argument("--force", action="store_true", help="run even if the results are known")
     verb.set_defaults(verb=sweep_verb)
 
 
@@ -275,16 +260,16 @@ def sweep_verb(arguments):
     axes = [sweep.Axis.parse(text) for text in arguments.vary]
     arms = [arguments.arm] if arguments.arm else list(benchmark.ARMS)
     seeds = compare.parse_seeds(arguments.seeds)
+    points = sweep.points(axes)
+    chosen = {point: _bench_settings(bench, arguments, sweep.texts(axes, point)) for point in points}
     cache = Cache()
-    files = parts.collect(cache, _kernel(arguments), _configuration(arguments))
+    files = _files(cache, arguments)
 
     def machine_of(point, arm, seed):
-        chosen = _bench_settings(bench, arguments, sweep.texts(axes, point))
-        words = bench.parameters(arm) + chosen["parameters"]
-        return Machine(files, **{**chosen, "seed": seed, "parameters": words})
+        return _of_arm(bench, arm, files, chosen[point], seed=seed)
 
     if arguments.dry_run:
-        print(machine_of(tuple(axis.values[0] for axis in axes), arms[0], seeds[0]).shell_lines())
+        print(machine_of(points[0], arms[0], seeds[0]).shell_lines())
         return errors.GOOD
     begin = time.monotonic()
     result = sweep.sweep(bench, axes, arms, seeds, machine_of, _runner(cache, arguments).measure,
@@ -309,49 +294,63 @@ def _shown(result, metrics):
 
 def _add_reproduce(verbs):
     verb = verbs.add_parser("reproduce", help="every published figure, ours beside it")
-    verb.add_argument("--seeds", default="1-5", metavar="LIST", help="such as 1-10 (default: 1-5)")
-    verb.add_argument("-j", "--jobs", type=_count(64), default=1, metavar="N",
-                      help="machines at once (default: 1)")
+    _machine_options(verb)
+    _ensemble_options(verb)
     verb.add_argument("--json", metavar="FILE", help="write a results file, too (-: stdout only)")
     verb.add_argument("--check", metavar="FILE",
                       help="run again what a results file has, and compare bit by bit")
     verb.add_argument("--bench", action="append", metavar="BENCH", help="only this one; can be repeated")
-    verb.add_argument("--force", action="store_true", help="run even if the results are known")
     verb.set_defaults(verb=reproduce_verb)
 
 
 def reproduce_verb(arguments):
-    runs = reproduce.read(arguments.check) if arguments.check else None
+    benches = _published(arguments.bench)
+    chosen = {name: _bench_settings(bench, arguments) for name, bench in benches.items()}
     seeds = compare.parse_seeds(arguments.seeds)
-    benches = {bench.name: bench for bench in reproduce.benchmarks()}
-    for name in arguments.bench or []:
-        if name not in benches:
-            raise errors.unknown("benchmark with a published figure", name, benches)
-    chosen = {name: bench for name, bench in benches.items()
-              if not arguments.bench or name in arguments.bench}
+    runs = _recorded(arguments.check, benches) if arguments.check else []
+    arguments.force = arguments.force or bool(runs)
     cache = Cache()
-    files = parts.collect(cache)
-    runner = measure.Runner(cache, Store(cache), arguments.force or bool(runs))
+    files = _files(cache, arguments)
+    measure_one = _runner(cache, arguments).measure
 
     def machine_of(name, arm, seed):
-        bench = chosen[name]
-        return Machine(files, profile.load(bench.profile), bench.vcpus, bench.memory_mib, seed,
-                       command=bench.command_line(), peer=bench.peer, disk=disk.parse(bench.disk),
-                       parameters=bench.parameters(arm))
+        return _of_arm(benches[name], arm, files, chosen[name], seed=seed)
 
-    if runs:
-        found = reproduce.check(
-            [run for run in runs if run["bench"] in chosen], machine_of,
-            lambda machines: compare.measure_all("check", machines, runner.measure, arguments.jobs))
+    if arguments.dry_run:
+        for name in benches:
+            print(machine_of(name, benchmark.ARMS[0], seeds[0]).shell_lines())
+        return errors.GOOD
+    if arguments.check:
+        found = reproduce.check(runs, machine_of, lambda machines: compare.measure_all(
+            "check", machines, measure_one, arguments.jobs))
         print(found.verdict(arguments.check), end="")
         return errors.GOOD
-    results = [compare.compare(bench, seeds, functools.partial(machine_of, name), runner.measure,
-                               arguments.jobs) for name, bench in chosen.items()]
+    results = [compare.compare(bench, seeds, functools.partial(machine_of, name), measure_one,
+                               arguments.jobs) for name, bench in benches.items()]
     if arguments.json != "-":
         print(reproduce.render(results), end="")
     if arguments.json:
         report.write(arguments.json, reproduce.document(results, host.description()))
     return errors.GOOD
+
+
+def _recorded(path, benches):
+    """The runs of BENCHES in the results file PATH; one of no benchmark at all is an error."""
+    runs = reproduce.read(path)
+    _published({run["bench"]: None for run in runs})
+    found = [run for run in runs if run["bench"] in benches]
+    if not found:
+        raise errors.Usage(f"{path} has no run of {', '.join(benches)}")
+    return found
+
+
+def _published(names):
+    """The benchmarks called NAMES (none: all) that reproduce a published figure."""
+    benches = {bench.name: bench for bench in reproduce.benchmarks()}
+    for name in names or ():
+        if name not in benches:
+            raise errors.unknown("benchmark with a published figure", name, benches)
+    return {name: bench for name, bench in benches.items() if name in (names or benches)}
 
 
 # verify
@@ -367,8 +366,9 @@ def _add_verify(verbs):
 
 def verify_verb(arguments):
     bench = benchmark.load(arguments.bench)
+    chosen = _bench_settings(bench, arguments)
     cache = Cache()
-    machine = _bench_machine(cache, bench, arguments)
+    machine = _of_arm(bench, arguments.arm, _files(cache, arguments), chosen)
     if arguments.dry_run:
         print(machine.shell_lines())
         return errors.GOOD
@@ -453,12 +453,21 @@ def _bench_options(verb, kernels=False):
     _machine_options(verb, kernels)
 
 
+def _ensemble_options(verb, seeds="1-5"):
+    verb.add_argument("--seeds", default=seeds, metavar="LIST", help=f"such as 1-10 (default: {seeds})")
+    verb.add_argument("-j", "--jobs", type=_count(64), default=1, metavar="N",
+                      help="machines at once (default: 1)")
+    verb.add_argument("--force", action="store_true", help="run even if the results are known")
+
+
 def _configuration(arguments):
     return "debug" if arguments.debug_kernel else "release"
 
 
-def _kernel(arguments):
-    return build_kernel.own(arguments.kernel) if arguments.kernel else None
+def _files(cache, arguments):
+    """What the machine consists of, built when it is missing."""
+    kernel = build_kernel.own(arguments.kernel) if arguments.kernel else None
+    return parts.collect(cache, kernel, _configuration(arguments))
 
 
 def _settings(arguments, own, default_profile, vcpus=4):
@@ -483,9 +492,7 @@ def _bench_settings(bench, arguments, point=()):
             **_settings(arguments, own, bench.profile, bench.vcpus)}
 
 
-def _bench_machine(cache, bench, arguments):
-    """The machine for one arm of BENCH."""
-    chosen = _bench_settings(bench, arguments)
-    chosen["parameters"] = bench.parameters(arguments.arm) + chosen["parameters"]
-    kernel = _kernel(arguments)
-    return Machine(parts.collect(cache, kernel, _configuration(arguments)), **chosen)
+def _of_arm(bench, arm, files, chosen, **more):
+    """The machine for one ARM of BENCH, with what was CHOSEN."""
+    return Machine(files, **{**chosen, **more,
+                             "parameters": bench.parameters(arm) + chosen["parameters"]})

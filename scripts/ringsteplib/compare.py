@@ -4,7 +4,7 @@
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from . import digest, process, progress, stats
+from . import digest, measure, process, progress, stats
 from .benchmark import ARMS
 from .errors import BrokenMachine, Usage
 
@@ -18,13 +18,11 @@ class Comparison:
 
     def values(self, arm, name):
         """The values of a metric or counter over the seeds, in their order; None if one lacks it."""
-        found = [self.measurements[arm, seed].get(name) for seed in self.seeds]
-        return None if None in found else found
+        return measure.values((self.measurements[arm, seed] for seed in self.seeds), name)
 
     def names(self):
         """Every metric and counter that all runs have, sorted."""
-        each = [{*m.metrics, *m.counters} for m in self.measurements.values()]
-        return sorted(set.intersection(*each))
+        return measure.common_names(self.measurements.values())
 
     def change(self, name):
         return stats.change(*(self.values(arm, name) for arm in ARMS))
@@ -72,19 +70,19 @@ def seeds_text(seeds):
     return ",".join(parts)
 
 
-def compare(benchmark, seeds, machine_of, measure, jobs):
-    """Measure `machine_of(arm, seed)` for every arm and seed, JOBS at once."""
+def compare(benchmark, seeds, machine_of, measure_one, jobs):
+    """`measure_one(machine_of(arm, seed))` for every arm and seed, JOBS at once."""
     machines = {(arm, seed): machine_of(arm, seed) for seed in seeds for arm in ARMS}
-    measurements = measure_all(f"compare {benchmark.name}", machines, measure, jobs)
+    measurements = measure_all(f"compare {benchmark.name}", machines, measure_one, jobs)
     first = {arm: machines[arm, seeds[0]] for arm in ARMS}
     return Comparison(benchmark, seeds, first, measurements)
 
 
-def measure_all(title, machines, measure, jobs):
+def measure_all(title, machines, measure_one, jobs):
     """{key: measurement} for MACHINES, a dict by the same keys; JOBS at once."""
     measurements = {}
     with ThreadPoolExecutor(jobs) as pool, progress.Bar(title) as bar:
-        futures = {pool.submit(measure, machine): key for key, machine in machines.items()}
+        futures = {pool.submit(measure_one, machine): key for key, machine in machines.items()}
         try:
             pending = set(futures)
             while pending:

@@ -23,6 +23,17 @@ class Measurement:
         return self.metrics.get(name, self.counters.get(name))
 
 
+def values(measurements, name):
+    """The metric or counter NAME of each; None if one lacks it."""
+    found = [measurement.get(name) for measurement in measurements]
+    return None if None in found else found
+
+
+def common_names(measurements):
+    """Every metric and counter that all have, sorted."""
+    return sorted(set.intersection(*({*m.metrics, *m.counters} for m in measurements)))
+
+
 @dataclass(frozen=True)
 class Requirement:
     """`METRIC>=VALUE` or `METRIC<=VALUE`: what a good kernel reaches."""

@@ -9,8 +9,8 @@ same QEMU build, the least of several runs each, interleaved.
 
 import os
 import resource
-from pathlib import Path
 from dataclasses import dataclass
+from pathlib import Path
 
 from . import profile, progress
 from .machine import Machine

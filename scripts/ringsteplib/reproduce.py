@@ -15,6 +15,8 @@ from .benchmark import ARMS
 from .errors import BrokenMachine, CannotTell, Usage
 
 SCHEMA = "ringstep.reproduce/1"
+RECORD = {"bench": str, "arm": str, "seed": int, "digest": str, "metrics": dict,
+          "counters_sha256": str}
 HEAD = ["change", "metric", "published before", "after", "%change", "ours before", "after",
         "%change", "95 % interval", "sign", "size", "benchmark"]
 
@@ -36,7 +38,7 @@ def render(comparisons):
 
 def _row(comparison):
     published = comparison.benchmark.published
-    theirs = 100 * (published["after"] - published["before"]) / published["before"]
+    theirs = stats.percent(published["before"], published["after"])
     values = [comparison.values(arm, published["metric"]) for arm in ARMS]
     change = stats.change(*values)
     return [f"{published['change']:.0f}", published["metric"],
@@ -108,7 +110,16 @@ def read(path):
         raise Usage(f"{path} is no results file: {error}", "ringstep reproduce --json FILE writes one") from error
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise Usage(f"{path} is no results file: its schema is not {SCHEMA}")
-    return found["runs"]
+    runs = found.get("runs")
+    if not isinstance(runs, list) or not runs or not all(map(_whole, runs)):
+        raise Usage(f"{path} is no results file: it has no runs, or one that lacks something")
+    return runs
+
+
+def _whole(run):
+    """Has RUN all that is compared?"""
+    return isinstance(run, dict) and all(isinstance(run.get(key), kind)
+                                         for key, kind in RECORD.items())
 
 
 @dataclass(frozen=True)
@@ -136,14 +147,17 @@ class Check:
 def check(runs, machine_of, measure_all):
     """Run again what RUNS record; `measure_all({key: machine})` simulates."""
     keyed = {(run["bench"], run["arm"], run["seed"]): run for run in runs}
-    machines = {key: machine_of(*key) for key in keyed}
-    other_inputs = [run for key, run in keyed.items() if machines[key].digest() != run["digest"]]
-    equal = {key: machine for key, machine in machines.items()
-             if machine.digest() == keyed[key]["digest"]}
+    equal, other_inputs = {}, []
+    for key, run in keyed.items():
+        machine = machine_of(*key)
+        if machine.digest() == run["digest"]:
+            equal[key] = machine
+        else:
+            other_inputs.append(run)
     measured = measure_all(equal)
-    wrong = [f"{bench}, arm {arm}, seed {seed}: {_differences(keyed[bench, arm, seed], found)}"
-             for (bench, arm, seed), found in measured.items()
-             if _differences(keyed[bench, arm, seed], found)]
+    differences = {key: _differences(keyed[key], found) for key, found in measured.items()}
+    wrong = [f"{bench}, arm {arm}, seed {seed}: {text}"
+             for (bench, arm, seed), text in differences.items() if text]
     return Check(len(equal) - len(wrong), other_inputs, wrong)
 
 

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 
 from . import switches
 from .errors import Usage, unknown
+from .machine import MAX_VCPUS
 
 SECTIONS = ("disk", "guest", "machine", "peer", "profile")
-MACHINE = {"vcpus": 16, "quantum": 14336, "memory_mib": 1 << 20}  # the most of each
+MACHINE = {"vcpus": MAX_VCPUS, "quantum": 14336, "memory_mib": 1 << 20}  # the most of each
 
 
 @dataclass(frozen=True)
 class Settings:
-    """KEY=VALUE texts, sorted by what they change."""
+    """What KEY=VALUE texts change."""
 
-    texts: tuple = ()
     parameters: tuple = ()  # of the kernel
     sections: dict = field(default_factory=dict)  # section -> {name: value}
 
@@ -51,7 +51,7 @@ def parse(texts):
             sections.setdefault(section, {})[name] = value
         else:
             parameters.append(switches.parameter(text))
-    return Settings(tuple(texts), tuple(parameters), sections)
+    return Settings(tuple(parameters), sections)
 
 
 def _number(name, value):

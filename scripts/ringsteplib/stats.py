@@ -23,6 +23,11 @@ def deviation(values):
     return math.sqrt(math.fsum((v - middle) ** 2 for v in values) / (len(values) - 1))
 
 
+def percent(before, after):
+    """The change from one number to another."""
+    return 100 * (after - before) / before
+
+
 @dataclass(frozen=True)
 class Change:
     """A paired difference in percent of the mean before, with its interval; None: unknown."""

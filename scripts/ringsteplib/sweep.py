@@ -6,7 +6,7 @@ import io
 import itertools
 from dataclasses import dataclass
 
-from . import stats, table
+from . import measure, stats, table
 from .compare import measure_all, seeds_text
 from .errors import Usage
 
@@ -39,8 +39,7 @@ class Sweep:
 
     def values(self, point, arm, name):
         """The values of a metric or counter over the seeds; None if a run lacks it."""
-        found = [self.measurements[point, arm, seed].get(name) for seed in self.seeds]
-        return None if None in found else found
+        return measure.values((self.measurements[point, arm, seed] for seed in self.seeds), name)
 
     def runs(self):
         """(point, arm, seed) of every run, in the grid's order."""
@@ -48,8 +47,15 @@ class Sweep:
 
     def names(self):
         """Every metric and counter that all runs have, sorted."""
-        return sorted(set.intersection(*({*m.metrics, *m.counters}
-                                         for m in self.measurements.values())))
+        return measure.common_names(self.measurements.values())
+
+
+def points(axes):
+    """The grid: tuples of values, one for each axis."""
+    keys = [axis.key for axis in axes]
+    if len(set(keys)) != len(keys):
+        raise Usage("--vary: a key is there twice")
+    return list(itertools.product(*(axis.values for axis in axes)))
 
 
 def texts(axes, point):
@@ -57,16 +63,13 @@ def texts(axes, point):
     return tuple(f"{axis.key}={value}" for axis, value in zip(axes, point))
 
 
-def sweep(benchmark, axes, arms, seeds, machine_of, measure, jobs):
-    """Measure `machine_of(point, arm, seed)` over the whole grid, JOBS at once."""
-    keys = [axis.key for axis in axes]
-    if len(set(keys)) != len(keys):
-        raise Usage("--vary: a key is there twice")
-    points = list(itertools.product(*(axis.values for axis in axes)))
+def sweep(benchmark, axes, arms, seeds, machine_of, measure_one, jobs):
+    """`measure_one(machine_of(point, arm, seed))` over the whole grid, JOBS at once."""
+    grid = points(axes)
     machines = {(point, arm, seed): machine_of(point, arm, seed)
-                for point in points for arm in arms for seed in seeds}
-    measurements = measure_all(f"sweep {benchmark.name}", machines, measure, jobs)
-    return Sweep(benchmark, axes, arms, seeds, points, measurements)
+                for point in grid for arm in arms for seed in seeds}
+    measurements = measure_all(f"sweep {benchmark.name}", machines, measure_one, jobs)
+    return Sweep(benchmark, axes, arms, seeds, grid, measurements)
 
 
 def render(result, metrics):

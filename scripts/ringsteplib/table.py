@@ -48,7 +48,7 @@ def _metrics(comparison):
     rows = [_row(comparison, shown.name, _label(shown))
             for shown in comparison.benchmark.metrics]
     return grid(["before", "%change", "95 % interval", "after", "range before", "range after",
-                  "metric"], [row for row in rows if row])
+                 "metric"], [row for row in rows if row])
 
 
 def _label(shown):
@@ -78,7 +78,7 @@ def _counters(comparison):
             for shown in comparison.benchmark.counters]
     unit = f" (for {PER:,} requests)" if usable else ""
     return grid(["before", "%change", "95 % interval", "after", "range before", "range after",
-                  f"counter{unit}"], [row for row in rows if row])
+                 f"counter{unit}"], [row for row in rows if row])
 
 
 def _published(comparison):
@@ -89,7 +89,7 @@ def _published(comparison):
     before, after = published["before"], published["after"]
     values = " -> ".join(_with_spread(published, arm) for arm in ARMS)
     lines = [f"published: {values} {published.get('unit', '')} "
-             f"({100 * (after - before) / before:+.1f}%)"]
+             f"({stats.percent(before, after):+.1f}%)"]
     lines += [f"  {key:<7}{published[key]}" for key in ("source", "host") if key in published]
     return "\n".join(lines)
 

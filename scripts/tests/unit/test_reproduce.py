@@ -97,9 +97,25 @@ def test_a_check_tells_other_inputs(tmp_path):
         checked(path, lambda *key: FakeMachine(*key, digest="another")).verdict(path)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": "ringstep.run/1"}'])
+@pytest.mark.parametrize("text", [
+    "", "{}", "[]", '{"schema": "ringstep.run/1"}', '{"schema": "ringstep.reproduce/1"}',
+    '{"schema": "ringstep.reproduce/1", "runs": []}',
+    '{"schema": "ringstep.reproduce/1", "runs": [{"bench": "iowq-echo"}]}'])
 def test_what_is_no_results_file_is_refused(tmp_path, text):
     path = tmp_path / "results.json"
     path.write_text(text)
     with pytest.raises(Usage, match="is no results file"):
         reproduce.read(path)
+
+
+@pytest.mark.parametrize("bench,says", [("nothing", "unknown benchmark"), ("zc-wait", "has no run of")])
+def test_a_check_of_nothing_is_refused(tmp_path, ringstep, bench, says):
+    path = results_file(tmp_path)
+    path.write_text(path.read_text().replace('"bench": "x"', f'"bench": "{bench}"'))
+    code, out, err = ringstep("reproduce", "--check", path, "--bench", "iowq-echo")
+    assert (code, out) == (2, "") and says in err
+
+
+def test_reproduce_and_compare_run_the_same_machine(ringstep):
+    whole = ringstep("reproduce", "--bench", "iowq-echo", "--dry-run")
+    assert whole[0] == 0 and whole[1] in ringstep("compare", "iowq-echo", "--dry-run")[1]
