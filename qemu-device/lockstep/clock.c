@@ -28,6 +28,14 @@ static const char *const event_names[] = {
     [LOCKSTEP_HLT]       = "hlt",
     [LOCKSTEP_WAKE]      = "wake",
     [LOCKSTEP_PAUSE]     = "pause",
+    [LOCKSTEP_SYSCALL]   = "syscall",
+    [LOCKSTEP_SWITCH]    = "switch",
+    [LOCKSTEP_FAULT]     = "fault",
+    [LOCKSTEP_DIVISION]  = "division",
+    [LOCKSTEP_LOCKED]    = "locked",
+    [LOCKSTEP_LINE_UPGRADE] = "line-upgrade",
+    [LOCKSTEP_LINE_READ]    = "line-read",
+    [LOCKSTEP_LINE_WRITE]   = "line-write",
 };
 QEMU_BUILD_BUG_ON(ARRAY_SIZE(event_names) != LOCKSTEP_EVENT__MAX);
 
@@ -129,22 +137,21 @@ int64_t lockstep_tlb_clock_ns(void)
     return ps / 1000;
 }
 
-/* Book an event; the time it takes. */
-static inline int64_t event_book(int index, LockstepEvent event)
+/* Book an event that takes @ps. */
+static inline void event_book(int index, LockstepEvent event, int64_t ps)
 {
     LockstepVcpu *v = &lockstep.vcpu[index];
-    int64_t ps = lockstep.cost_ps[event];
 
     v->events[event]++;
     v->event_ps[event] += ps;
     lockstep.slot[index].local_ps += ps;
-    return ps;
 }
 
 void lockstep_charge(CPUState *cpu, LockstepEvent event)
 {
-    int64_t ps = event_book(cpu->cpu_index, event);
+    int64_t ps = lockstep.cost_ps[event];
 
+    event_book(cpu->cpu_index, event, ps);
     if (ps) {
         slice_shorten(cpu, ps / lockstep.insn_ps);
     }
@@ -158,9 +165,19 @@ void lockstep_pause(CPUState *cpu)
     }
 }
 
+int64_t lockstep_stall(CPUState *cpu, LockstepEvent event, int64_t ready_ps)
+{
+    int64_t wait_ps = ready_ps - lockstep_local_ps(cpu->cpu_index);
+    int64_t ps = MAX(wait_ps, 0) + lockstep.cost_ps[event];
+
+    event_book(cpu->cpu_index, event, ps);
+    slice_shorten(cpu, lockstep.alone ? ps / lockstep.insn_ps : INT64_MAX);
+    return lockstep_local_ps(cpu->cpu_index);
+}
+
 void lockstep_charge_idle(int index, LockstepEvent event)
 {
-    event_book(index, event);
+    event_book(index, event, lockstep.cost_ps[event]);
 }
 
 void lockstep_charge_mmio(CPUState *cpu, hwaddr addr)

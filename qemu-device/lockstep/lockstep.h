@@ -17,6 +17,7 @@
 #ifndef RINGSTEP_LOCKSTEP_H
 #define RINGSTEP_LOCKSTEP_H
 
+#include "exec/cpu-common.h"
 #include "hw/core/cpu.h"
 #include "system/cpu-timers.h"
 
@@ -48,6 +49,14 @@ typedef enum LockstepEvent {
     LOCKSTEP_HLT,           /* going to sleep */
     LOCKSTEP_WAKE,          /* coming back from sleep */
     LOCKSTEP_PAUSE,         /* PAUSE */
+    LOCKSTEP_SYSCALL,       /* system call, there and back */
+    LOCKSTEP_SWITCH,        /* switch of the address space */
+    LOCKSTEP_FAULT,         /* exception */
+    LOCKSTEP_DIVISION,      /* integer division */
+    LOCKSTEP_LOCKED,        /* atomic read-modify-write */
+    LOCKSTEP_LINE_UPGRADE,  /* store to a line that others share */
+    LOCKSTEP_LINE_READ,     /* load of a line that was modified elsewhere */
+    LOCKSTEP_LINE_WRITE,    /* store to such a line */
     LOCKSTEP_EVENT__MAX
 } LockstepEvent;
 
@@ -108,6 +117,26 @@ void lockstep_charge_mmio(CPUState *cpu, hwaddr addr);
  * spins waits for others, and must not keep them from their turn.
  */
 void lockstep_pause(CPUState *cpu);
+
+/**
+ * lockstep_stall: let the running vCPU wait for a cache line.
+ * @event: one of LOCKSTEP_LINE_*.
+ * @ready_ps: when the line can set out, in virtual time.
+ *
+ * The vCPU waits until then, if it is to come, and for what the event costs.
+ * Unless it is the only one that can run, its slice ends: the others are
+ * behind now, and what they do with the line comes first.
+ *
+ * Returns the vCPU's local time after that, in ps: when the line is there.
+ * Local times in the middle of a block are those of the block's end.
+ */
+int64_t lockstep_stall(CPUState *cpu, LockstepEvent event, int64_t ready_ps);
+
+/**
+ * lockstep_dma_write: a device has written to RAM.
+ * @addr: where in RAM, and @size: how much, in bytes
+ */
+void lockstep_dma_write(ram_addr_t addr, uint64_t size);
 
 /**
  * lockstep_ipi_begin, lockstep_ipi_end: around the delivery of an IPI.

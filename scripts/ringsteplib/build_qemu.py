@@ -16,6 +16,7 @@ CONFIGURE = [
 PATCHES = paths.QEMU_DEVICE / "patches"
 NOT_BEHAVIOUR = ("patches", "profiles", "tests", "README.md")
 BINARY = "qemu-system-x86_64"
+PLUGIN = "coherence.so"
 FIRMWARE = {
     "seabios": ["usr/share/seabios/bios-256k.bin", "usr/share/seabios/bios.bin"],
     "qemu-data": [f"usr/share/qemu/{name}.bin" for name in
@@ -74,7 +75,7 @@ def _build(cache, fetch, fetched, folder):
         if not (build_folder / "build.ninja").exists():
             _configure(source, build_folder, log, environment)
         progress.say("building QEMU")
-        _ninja(build_folder, [BINARY], log, environment)
+        _ninja(build_folder, [BINARY, f"ringstep/timing/{PLUGIN}"], log, environment)
         tests = _test_targets(build_folder, environment)
         if tests:
             _ninja(build_folder, tests, log, environment)
@@ -142,11 +143,12 @@ def _ninja(build_folder, targets, log, environment):
 def _test_targets(build_folder, environment):
     """The device tests: the programs that ringstep/tests/meson.build defines."""
     text = process.output(["ninja", "-t", "targets", "all"], cwd=build_folder, env=environment)
-    return re.findall(r"^(ringstep/\S+): c_LINKER", text or "", re.M)
+    return re.findall(r"^(ringstep/tests/\S+): c_LINKER", text or "", re.M)
 
 
 def _collect(build_folder, tests, folder):
     shutil.copy2(build_folder / BINARY, folder)
+    shutil.copy2(build_folder / "ringstep/timing" / PLUGIN, folder)
     (folder / "tests").mkdir()
     for test in tests:
         shutil.copy2(build_folder / test, folder / "tests")

@@ -14,7 +14,7 @@ import traceback
 from . import (benchmark, build_kernel, compare, disk, errors, host, measure, parts, perf, process,
                profile, progress, report, reproduce, run, settings, sweep, switches, table, verify)
 from .cache import Cache
-from .machine import MAX_VCPUS, Machine
+from .machine import COHERENCE, MAX_VCPUS, Machine
 from .store import Store
 
 NS_PER_S = 10**9
@@ -429,6 +429,9 @@ def _machine_options(verb, kernels=False):
     verb.add_argument("--vcpus", type=_count(MAX_VCPUS), metavar="N", help=f"1 to {MAX_VCPUS}")
     verb.add_argument("--quantum", type=_count(), default=200, metavar="N",
                       help="instructions between two choices of a vCPU (default: 200)")
+    verb.add_argument("--coherence", choices=COHERENCE, default=COHERENCE[1],
+                      help="which accesses can wait for a cache line: none, those of atomic "
+                           "instructions (default), or all")
     verb.add_argument("--limit", type=float, default=60, metavar="S",
                       help="virtual seconds after which the guest hangs (default: 60)")
     verb.add_argument("--host-limit", type=float, default=3600, metavar="S",
@@ -473,7 +476,7 @@ def _files(cache, arguments):
 def _settings(arguments, own, default_profile, vcpus=4):
     """What the options say about the machine; checked before anything is built."""
     costs = profile.load(arguments.profile or default_profile).changed(own.of("profile"))
-    return {"quantum": arguments.quantum, "limit_ns": int(arguments.limit * NS_PER_S),
+    return {"quantum": arguments.quantum, "coherence": arguments.coherence, "limit_ns": int(arguments.limit * NS_PER_S),
             "vcpus": arguments.vcpus or vcpus, "seed": getattr(arguments, "seed", None),
             "profile": costs, "parameters": own.parameters, **own.machine()}
 

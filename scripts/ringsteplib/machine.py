@@ -4,6 +4,7 @@
 QEMU runs in a folder of its own and sees nothing else of the host. All names on its command line
 are relative to that folder, so the line is the same wherever it runs, and is a part of the digest:
   kernel, firmware      links into the cache
+  coherence.so          a link to the plugin, where there is one
   disk.img              a link to the disk's image, where there is one
   initrd                the initramfs and, appended to it, the command to run
   console.txt           the guest's console        output.txt   what the command prints
@@ -23,6 +24,7 @@ from .profile import Profile
 
 MAX_VCPUS = 16
 MAX_QUEUES = 16
+COHERENCE = ("off", "atomic", "full")  # which accesses can wait for a cache line
 MAC = "52:54:00:12:34:56"
 CPU = "max,-rdrand,-rdseed,-erms,-fsrm,-monitor"
 MACHINE = "q35,accel=tcg,vmport=off,smbus=off,sata=off,usb=off,hpet=off,graphics=off"
@@ -47,6 +49,7 @@ class Parts:
 
     qemu: Path
     qemu_identity: str
+    coherence: Path
     firmware: Path
     initramfs: Path
     kernel: Kernel
@@ -60,6 +63,7 @@ class Machine:
     memory_mib: int = 512
     seed: int = 1
     quantum: int = 200
+    coherence: str = "atomic"
     limit_ns: int = 120 * 10**9
     command: str | None = None  # of the guest's shell; None: an interactive one
     peer: dict | None = None  # options of the simulated client; None: no network at all
@@ -101,6 +105,7 @@ class Machine:
             "-m", str(self.memory_mib), *self._clock(),
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-seed", "1", "-rtc", "base=2026-01-01,clock=vm",
+            *self._coherence(),
             "-kernel", "kernel", "-initrd", "initrd", "-append", self.command_line(),
             *self._serial(),
             "-device", f"ringstep-ctl,results=results.txt,seed={self.seed},queues={self.queues}",
@@ -125,6 +130,8 @@ class Machine:
         """Put into FOLDER what QEMU reads."""
         os.symlink(self.parts.kernel.image.absolute(), folder / "kernel")
         os.symlink(self.parts.firmware, folder / "firmware")
+        if self._has_plugin():
+            os.symlink(self.parts.coherence, folder / "coherence.so")
         (folder / "initrd").write_bytes(self.initrd())
         if self.disk:
             self.disk.prepare(folder)
@@ -135,6 +142,8 @@ class Machine:
                   f"ln -sfn {shlex.quote(str(self.parts.kernel.image.absolute()))} kernel",
                   f"ln -sfn {shlex.quote(str(self.parts.firmware))} firmware",
                   f"cp {shlex.quote(str(self.parts.initramfs))} initrd"]
+        if self._has_plugin():
+            script.append(f"ln -sfn {shlex.quote(str(self.parts.coherence))} coherence.so")
         if self.disk:
             script += self.disk.shell_lines()
         if self.command is not None:
@@ -149,6 +158,14 @@ class Machine:
         options = ["lockstep,id=lockstep", f"quantum={self.quantum}", f"limit-ns={self.limit_ns}",
                    *(f"{key}={value}" for key, value in sorted(self.profile.costs.items()))]
         return ["-object", ",".join(options)]
+
+    def _has_plugin(self):
+        return self.lockstep and self.coherence != "off"
+
+    def _coherence(self):
+        if not self._has_plugin():
+            return []
+        return ["-plugin", f"./coherence.so,level={self.coherence}"]
 
     def _serial(self):
         if self.command is None:

@@ -25,8 +25,9 @@ def build(cache, part="all", configuration="release"):
 def collect(cache, kernel=None, configuration="release"):
     """The parts of a machine with KERNEL (None: ours)."""
     fetch = Sources(cache)
+    qemu = build_qemu.build(cache, fetch)
     return Parts(
-        qemu=build_qemu.build(cache, fetch) / build_qemu.BINARY,
+        qemu=qemu / build_qemu.BINARY, coherence=qemu / build_qemu.PLUGIN,
         qemu_identity=digest.of_value(build_qemu.identity(fetch)),
         firmware=build_qemu.firmware(cache, fetch),
         initramfs=build_image.build(cache),

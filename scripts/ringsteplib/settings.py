@@ -6,14 +6,14 @@
   peer.OPTION           of the simulated clients
   disk.OPTION           of the disk
   profile.COST          of the profile
-  machine.NAME          vcpus, quantum or memory_mib
+  machine.NAME          vcpus, quantum, memory_mib or coherence (off, atomic, full)
 """
 
 from dataclasses import dataclass, field
 
 from . import switches
 from .errors import Usage, unknown
-from .machine import MAX_VCPUS
+from .machine import COHERENCE, MAX_VCPUS
 
 SECTIONS = ("disk", "guest", "machine", "peer", "profile")
 MACHINE = {"vcpus": MAX_VCPUS, "quantum": 14336, "memory_mib": 1 << 20}  # the most of each
@@ -30,8 +30,9 @@ class Settings:
         return self.sections.get(section, {})
 
     def machine(self):
-        """The machine's numbers."""
-        return {name: _number(name, value) for name, value in self.of("machine").items()}
+        """What the machine has of it."""
+        return {name: _level(value) if name == "coherence" else _number(name, value)
+                for name, value in self.of("machine").items()}
 
     def refuse(self, sections):
         """Raise when one of SECTIONS is set."""
@@ -54,9 +55,15 @@ def parse(texts):
     return Settings(tuple(parameters), sections)
 
 
+def _level(value):
+    if value not in COHERENCE:
+        raise unknown("level of coherence", value, COHERENCE)
+    return value
+
+
 def _number(name, value):
     if name not in MACHINE:
-        raise unknown("number of the machine", name, MACHINE)
+        raise unknown("property of the machine", name, ["coherence", *MACHINE])
     if not value.isdecimal() or not 1 <= int(value) <= MACHINE[name]:
         raise Usage(f"machine.{name}={value}: not a number from 1 to {MACHINE[name]}")
     return int(value)

@@ -35,7 +35,7 @@ def _head(comparison):
     kernels = {arm: comparison.machines[arm].parts.kernel.name for arm in ARMS}
     lines = [f"{benchmark.name}: {benchmark.description}",
              f"  machine  {machine.vcpus} vCPUs, {machine.memory_mib} MiB, profile "
-             f"{machine.profile.name}, quantum {machine.quantum}",
+             f"{machine.profile.name}, quantum {machine.quantum}, coherence {machine.coherence}",
              f"  seeds    {seeds_text(comparison.seeds)}, each run in a boot of its own"]
     for arm in ARMS:
         words = " ".join([f"kernel {kernels[arm]}", *comparison.machines[arm].parameters])

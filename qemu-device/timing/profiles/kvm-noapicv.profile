@@ -14,3 +14,7 @@ pio-ps       = 2000000  # exit that QEMU handles: 5,800 cycles (kvm-unit-tests i
 apic-ps      = 1500000  # as mmio-ps: without APIC virtualisation it is one
 interrupt-ps = 1000000  # kick out of the guest, inject, enter: the 0.71 us exit of commit 0c5f81dad46c, and the injection
 wake-ps      = 3000000  # from HLT: the host schedules the vCPU's thread again, "on the order of a few micro-seconds" (Linux Documentation/virt/kvm/halt-polling.rst)
+locked-ps       = 6000   # LOCK ADD m,r: 18 cycles (Agner Fog, Instruction tables, Skylake) at 2.9 GHz, less the instruction
+line-upgrade-ps = 40000  # assumed: as long as a transfer
+line-read-ps    = 40000  # from the cache of another core in the package: 40 to 42 ns (Intel Memory Latency Checker on a Xeon E5-2660 v4, Intel developer forum 2016)
+line-write-ps   = 40000  # as line-read-ps

@@ -33,7 +33,8 @@ def fake_parts(tmp_path):
         qemu = folder / "qemu"
         qemu.write_text(f"#!/bin/sh\n{script}")
         qemu.chmod(qemu.stat().st_mode | stat.S_IXUSR)
-        return Parts(qemu, "qemu's hash", folder / "firmware", folder / "initramfs",
+        return Parts(qemu, "qemu's hash", folder / "coherence.so", folder / "firmware",
+                     folder / "initramfs",
                      Kernel(folder / "kernel", "6.12.0-fake"))
 
     return make

@@ -114,7 +114,8 @@ def test_settings_change_what_they_name():
 
 
 @pytest.mark.parametrize("text", ["guest.duration=9", "machine.cpus=2", "machine.vcpus=0",
-                                  "machine.vcpus=17", "profile.ipi=1", "profile.ipi-ps=-1", "peer.x="])
+                                  "machine.vcpus=17", "machine.coherence=half", "profile.ipi=1",
+                                  "profile.ipi-ps=-1", "peer.x="])
 def test_settings_that_nothing_has_are_refused(text):
     with pytest.raises(Usage):
         own = settings.parse([text])

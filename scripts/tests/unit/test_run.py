@@ -107,9 +107,10 @@ def test_the_digest_follows_every_input(fake_machine):
     for change in ({"seed": 2}, {"vcpus": 2}, {"memory_mib": 256}, {"quantum": 100},
                    {"command": "false"}, {"parameters": ("a=1",)}, {"peer": {"depth": "1"}},
                    {"disk": Disk()}, {"disk": Disk(options={"size": "2G"})},
-                   {"profile": Profile("none", "", {"ipi-ps": 1})}):
+                   {"profile": Profile("none", "", {"ipi-ps": 1})},
+                   {"coherence": "off"}, {"coherence": "full"}):
         digests.add(dataclasses.replace(machine, **change).digest())
-    assert len(digests) == 11
+    assert len(digests) == 13
     machine.parts.kernel.image.write_bytes(b"other")
     assert machine.digest() not in digests
 
@@ -130,6 +131,16 @@ def test_the_line_names_no_file_outside_the_run_folder(fake_machine):
     disk = Disk(image=Path("/etc/image"))
     for word in fake_machine(peer={"connections": "8"}, disk=disk).arguments():
         assert not word.startswith("/") and "=/" not in word and ":/" not in word
+
+
+def test_coherence_is_a_plugin_in_the_run_folder(tmp_path, fake_machine):
+    machine = fake_machine(coherence="full")
+    machine.prepare(tmp_path)
+    line = machine.arguments()
+    assert line[line.index("-plugin") + 1] == "./coherence.so,level=full"
+    assert (tmp_path / "coherence.so").is_symlink()
+    assert "-plugin" not in fake_machine(coherence="off").arguments()
+    assert "-plugin" not in fake_machine(lockstep=False).arguments()
 
 
 def test_qemu_has_no_input_and_its_own_folder(tmp_path, fake_machine):
