@@ -15,6 +15,30 @@ def test_four_spinning_threads_take_as_long_as_one(boot):
     assert four <= 1.02 * one
 
 
+def test_one_counter_costs_its_line(boot):
+    """Without a directory, or if a transfer did not end the slice, four threads take hardly longer than one."""
+    one = elapsed(boot, "share --threads 1 --count 10000")
+    four = elapsed(boot, "share --threads 4 --count 10000")
+    apart = elapsed(boot, "share --threads 4 --count 10000 --stride 64")
+    assert apart <= 1.25 * one
+    assert four >= 3 * one
+
+
+def test_threads_take_turns_at_a_counter(boot):
+    """Each increment is a transfer of 40 ns, one after the other."""
+    four = elapsed(boot, "share --threads 4 --count 10000")
+    assert abs(four - 4 * 10000 * 40) <= 0.02 * four
+
+
+def test_levels_of_coherence(boot):
+    plain = "share --threads 4 --count 10000 --stride 8 --plain"
+    off = elapsed(boot, plain, coherence="off")
+    assert elapsed(boot, plain, coherence="atomic") <= 1.25 * off
+    assert elapsed(boot, plain, coherence="full") >= 3 * off
+    assert elapsed(boot, plain.replace("8", "64"), coherence="full") <= 1.25 * off
+    assert elapsed(boot, "share --threads 4 --count 10000", coherence="off") <= 1.25 * off
+
+
 def test_a_hand_over_between_spinning_threads_is_prompt(boot):
     """zephyr #26868: with one clock for all vCPUs, one of them freezes while another spins."""
     assert elapsed(boot, "pingpong") > 0
