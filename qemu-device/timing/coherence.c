@@ -32,11 +32,80 @@ static bool full;
  * reads and modifies fetches a line once.
  */
 static struct {
-    uint64_t line;
+    uint32_t *line;
     void *insn;
 } fetched[LINE_VCPUS];
 
-#define NO_LINE UINT64_MAX
+/*
+ * Of each vCPU: where the lines of a virtual page are in the directory, for
+ * pages that it has used of late.  To ask QEMU each time takes three times as
+ * long.  It is forgotten with the vCPU's TLB.
+ */
+#define PAGES 256
+
+typedef struct Page {
+    uint64_t number;
+    DirectoryChunk *chunk;
+    unsigned int first;         /* the page's first line in the chunk */
+} Page;
+
+static Page pages[LINE_VCPUS][PAGES];
+
+static void forget_pages(unsigned int vcpu, void *insn)
+{
+    memset(pages[vcpu], 0xff, sizeof(pages[vcpu]));
+}
+
+/* NULL if there is a device and no RAM. */
+static Page *find_page(Page *page, qemu_plugin_meminfo_t info, uint64_t vaddr)
+{
+    struct qemu_plugin_hwaddr *hwaddr = qemu_plugin_get_hwaddr(info, vaddr);
+    uint64_t addr;
+
+    if (!hwaddr || qemu_plugin_hwaddr_is_io(hwaddr)) {
+        return NULL;
+    }
+    addr = qemu_plugin_hwaddr_phys_addr(hwaddr);
+    addr -= addr % PAGE_SIZE;
+    page->number = vaddr / PAGE_SIZE;
+    page->chunk = directory_chunk(directory, addr);
+    page->first = line_in_chunk(addr);
+    return page;
+}
+
+static inline Page *page_of(unsigned int vcpu, qemu_plugin_meminfo_t info,
+                            uint64_t vaddr)
+{
+    Page *page = &pages[vcpu][vaddr / PAGE_SIZE % PAGES];
+
+    if (G_LIKELY(page->number == vaddr / PAGE_SIZE)) {
+        return page;
+    }
+    return find_page(page, info, vaddr);
+}
+
+static inline Line line_of(const Page *page, uint64_t vaddr)
+{
+    return chunk_line(page->chunk,
+                      page->first + vaddr % PAGE_SIZE / LINE_SIZE);
+}
+
+/*
+ * Where an access ends that begins in one line and ends in another; 0 if it
+ * does not, or if the other one is in another page, which may be anywhere.
+ * No access is longer than 32 bytes.
+ */
+static inline uint64_t second_line(qemu_plugin_meminfo_t info, uint64_t vaddr)
+{
+    uint64_t last;
+
+    if (G_LIKELY(vaddr % LINE_SIZE <= LINE_SIZE - 32)) {
+        return 0;
+    }
+    last = vaddr + (1u << qemu_plugin_mem_size_shift(info)) - 1;
+    return last / LINE_SIZE != vaddr / LINE_SIZE &&
+           last / PAGE_SIZE == vaddr / PAGE_SIZE ? last : 0;
+}
 
 static void wait_for(Line line, LineTransfer transfer)
 {
@@ -49,57 +118,57 @@ static void wait_for(Line line, LineTransfer transfer)
     *line.ready_ps = qemu_plugin_stall(why[transfer], *line.ready_ps);
 }
 
-static void load(unsigned int vcpu, uint64_t addr, void *insn)
+static inline void load(unsigned int vcpu, Line line, void *insn)
 {
-    Line line = directory_line(directory, addr);
     LineTransfer transfer = line_load(line, vcpu);
 
-    fetched[vcpu].line = NO_LINE;
     if (G_UNLIKELY(transfer)) {
         wait_for(line, transfer);
-        fetched[vcpu].line = addr >> LINE_SHIFT;
+        fetched[vcpu].line = line.state;
         fetched[vcpu].insn = insn;
     }
 }
 
-static void store(unsigned int vcpu, uint64_t addr, void *insn)
+static inline void store(unsigned int vcpu, Line line, void *insn)
 {
-    Line line = directory_line(directory, addr);
     LineTransfer transfer = line_store(line, vcpu);
 
-    if (G_UNLIKELY(transfer) &&
-        !(fetched[vcpu].line == addr >> LINE_SHIFT &&
-          fetched[vcpu].insn == insn)) {
+    if (G_UNLIKELY(transfer) && !(fetched[vcpu].line == line.state &&
+                                  fetched[vcpu].insn == insn)) {
         wait_for(line, transfer);
     }
 }
 
-/* Each line that an access touches; of one that crosses pages, the first. */
-static void access_memory(unsigned int vcpu, qemu_plugin_meminfo_t info,
-                          uint64_t vaddr, void *insn)
+static void access_load(unsigned int vcpu, qemu_plugin_meminfo_t info,
+                        uint64_t vaddr, void *insn)
 {
-    struct qemu_plugin_hwaddr *hwaddr = qemu_plugin_get_hwaddr(info, vaddr);
-    unsigned int size = 1u << qemu_plugin_mem_size_shift(info);
-    uint64_t addr;
+    Page *page = page_of(vcpu, info, vaddr);
+    uint64_t second;
 
-    if (!hwaddr || qemu_plugin_hwaddr_is_io(hwaddr)) {
+    fetched[vcpu].line = NULL;
+    if (G_UNLIKELY(!page)) {
         return;
     }
-    addr = qemu_plugin_hwaddr_phys_addr(hwaddr);
-    for (;;) {
-        if (qemu_plugin_mem_is_store(info)) {
-            store(vcpu, addr, insn);
-        } else {
-            load(vcpu, addr, insn);
-        }
-        if (G_LIKELY(addr % LINE_SIZE + size <= LINE_SIZE)) {
-            return;
-        }
-        size -= LINE_SIZE - addr % LINE_SIZE;
-        addr += LINE_SIZE - addr % LINE_SIZE;
-        if (addr % PAGE_SIZE == 0) {
-            return;
-        }
+    load(vcpu, line_of(page, vaddr), insn);
+    second = second_line(info, vaddr);
+    if (G_UNLIKELY(second)) {
+        load(vcpu, line_of(page, second), insn);
+    }
+}
+
+static void access_store(unsigned int vcpu, qemu_plugin_meminfo_t info,
+                         uint64_t vaddr, void *insn)
+{
+    Page *page = page_of(vcpu, info, vaddr);
+    uint64_t second;
+
+    if (G_UNLIKELY(!page)) {
+        return;
+    }
+    store(vcpu, line_of(page, vaddr), insn);
+    second = second_line(info, vaddr);
+    if (G_UNLIKELY(second)) {
+        store(vcpu, line_of(page, second), insn);
     }
 }
 
@@ -108,7 +177,7 @@ static void access_locked(unsigned int vcpu, qemu_plugin_meminfo_t info,
                           uint64_t vaddr, void *insn)
 {
     qemu_plugin_stall(QEMU_PLUGIN_STALL_LOCKED, 0);
-    access_memory(vcpu, info, vaddr, insn);
+    access_store(vcpu, info, vaddr, insn);
 }
 
 static void dma_write(uint64_t addr, uint64_t size)
@@ -120,26 +189,71 @@ static void dma_write(uint64_t addr, uint64_t size)
     }
 }
 
-/* Does the instruction have LOCK before it, or is it XCHG? */
-static bool is_locked(const struct qemu_plugin_insn *insn)
+/*
+ * What is before the opcode: Intel SDM vol. 2A, 2.1.1 (legacy prefixes) and
+ * 2.2.1 (REX).
+ */
+static size_t prefixes(const uint8_t *code, size_t n, bool *lock)
 {
-    /* Intel SDM vol. 2A, 2.1.1 (legacy prefixes) and 2.2.1 (REX) */
-    static const uint8_t prefixes[] = {
-        0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf2, 0xf3
+    static const uint8_t legacy[] = {
+        0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3
     };
-    uint8_t code[15];
-    size_t n = qemu_plugin_insn_data(insn, code, sizeof(code));
+    size_t i;
 
-    for (size_t i = 0; i < n; i++) {
-        if (code[i] == 0xf0 || code[i] == 0x86 || code[i] == 0x87) {
-            return true;
-        }
-        if (!memchr(prefixes, code[i], sizeof(prefixes)) &&
-            (code[i] & 0xf0) != 0x40) {
-            return false;
+    *lock = false;
+    for (i = 0; i < n; i++) {
+        if (code[i] == 0xf0) {
+            *lock = true;
+        } else if (!memchr(legacy, code[i], sizeof(legacy)) &&
+                   (code[i] & 0xf0) != 0x40) {
+            break;
         }
     }
+    return i;
+}
+
+/* MOV to a control register, INVLPG, INVPCID */
+static bool changes_tlb(const uint8_t *opcode)
+{
+    if (opcode[0] != 0x0f) {
+        return false;
+    }
+    switch (opcode[1]) {
+    case 0x01:
+        return (opcode[2] & 0x38) == 0x38 && (opcode[2] & 0xc0) != 0xc0;
+    case 0x22:
+        return true;
+    case 0x38:
+        return opcode[2] == 0x82;
+    }
     return false;
+}
+
+static void instrument(struct qemu_plugin_insn *insn)
+{
+    void *which = (void *)(uintptr_t)qemu_plugin_insn_vaddr(insn);
+    uint8_t code[15 + 3] = { 0 };
+    bool lock;
+    size_t n = qemu_plugin_insn_data(insn, code, 15);
+    const uint8_t *opcode = code + prefixes(code, n, &lock);
+
+    /* XCHG locks by itself (Intel SDM vol. 3A, 9.1.2.1). */
+    if (lock || opcode[0] == 0x86 || opcode[0] == 0x87) {
+        qemu_plugin_register_vcpu_mem_cb(insn, access_locked,
+                                         QEMU_PLUGIN_CB_NO_REGS,
+                                         QEMU_PLUGIN_MEM_W, which);
+    } else if (full) {
+        qemu_plugin_register_vcpu_mem_cb(insn, access_load,
+                                         QEMU_PLUGIN_CB_NO_REGS,
+                                         QEMU_PLUGIN_MEM_R, which);
+        qemu_plugin_register_vcpu_mem_cb(insn, access_store,
+                                         QEMU_PLUGIN_CB_NO_REGS,
+                                         QEMU_PLUGIN_MEM_W, which);
+    }
+    if (changes_tlb(opcode)) {
+        qemu_plugin_register_vcpu_insn_exec_cb(insn, forget_pages,
+                                               QEMU_PLUGIN_CB_NO_REGS, NULL);
+    }
 }
 
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -147,18 +261,7 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     size_t n = qemu_plugin_tb_n_insns(tb);
 
     for (size_t i = 0; i < n; i++) {
-        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-        void *which = (void *)(uintptr_t)qemu_plugin_insn_vaddr(insn);
-
-        if (is_locked(insn)) {
-            qemu_plugin_register_vcpu_mem_cb(insn, access_locked,
-                                             QEMU_PLUGIN_CB_NO_REGS,
-                                             QEMU_PLUGIN_MEM_W, which);
-        } else if (full) {
-            qemu_plugin_register_vcpu_mem_cb(insn, access_memory,
-                                             QEMU_PLUGIN_CB_NO_REGS,
-                                             QEMU_PLUGIN_MEM_RW, which);
-        }
+        instrument(qemu_plugin_tb_get_insn(tb, i));
     }
 }
 
@@ -185,7 +288,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
     }
     directory = directory_new();
     for (unsigned int i = 0; i < LINE_VCPUS; i++) {
-        fetched[i].line = NO_LINE;
+        forget_pages(i, NULL);
+        fetched[i].line = NULL;
     }
     qemu_plugin_set_dma_cb(dma_write);
     qemu_plugin_register_vcpu_tb_trans_cb(id, translate);

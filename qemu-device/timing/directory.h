@@ -70,22 +70,57 @@ static inline void line_dma(Line line)
     *line.state = LINE_DEVICE | LINE_MODIFIED;
 }
 
-typedef struct Directory Directory;
+/* The lines of 2 MiB of RAM. */
+#define CHUNK_SHIFT 21
+#define CHUNK_LINES (1 << (CHUNK_SHIFT - LINE_SHIFT))
+
+typedef struct DirectoryChunk {
+    uint32_t state[CHUNK_LINES];
+    int64_t ready_ps[CHUNK_LINES];
+} DirectoryChunk;
+
+/* Guest-physical addresses are below this. */
+#define DIRECTORY_LIMIT (UINT64_C(1) << 41)
+
+/* It grows with the RAM that is used: 12 bytes for each 64. */
+typedef struct Directory {
+    DirectoryChunk *chunk[DIRECTORY_LIMIT >> CHUNK_SHIFT];
+} Directory;
 
 /**
  * directory_new: a directory in which nobody has a copy of anything.
- *
- * It grows with the RAM that is used: 12 bytes for each 64.
  */
 Directory *directory_new(void);
 
-void directory_free(Directory *directory);
+/**
+ * directory_grow: provide for the lines around @addr.
+ */
+DirectoryChunk *directory_grow(Directory *directory, uint64_t addr);
+
+static inline DirectoryChunk *directory_chunk(Directory *directory,
+                                              uint64_t addr)
+{
+    DirectoryChunk *chunk = directory->chunk[addr >> CHUNK_SHIFT];
+
+    return chunk ? chunk : directory_grow(directory, addr);
+}
+
+static inline unsigned int line_in_chunk(uint64_t addr)
+{
+    return (addr >> LINE_SHIFT) % CHUNK_LINES;
+}
+
+static inline Line chunk_line(DirectoryChunk *chunk, unsigned int i)
+{
+    return (Line) { &chunk->state[i], &chunk->ready_ps[i] };
+}
 
 /**
- * directory_line: the line at @addr.
- * @addr: guest-physical, below DIRECTORY_LIMIT
+ * directory_line: the line at the guest-physical address @addr.
  */
-#define DIRECTORY_LIMIT (UINT64_C(1) << 41)
-Line directory_line(Directory *directory, uint64_t addr);
+static inline Line directory_line(Directory *directory, uint64_t addr)
+{
+    return chunk_line(directory_chunk(directory, addr), line_in_chunk(addr));
+}
 
 #endif

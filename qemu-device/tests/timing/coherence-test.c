@@ -23,8 +23,9 @@
 struct qemu_plugin_insn {
     const char *code;
     uint64_t vaddr;
-    qemu_plugin_vcpu_mem_cb_t cb;
-    enum qemu_plugin_mem_rw rw;
+    qemu_plugin_vcpu_mem_cb_t load_cb;
+    qemu_plugin_vcpu_mem_cb_t store_cb;
+    qemu_plugin_vcpu_udata_cb_t exec_cb;
     void *udata;
 };
 
@@ -44,6 +45,7 @@ static qemu_plugin_dma_cb_t dma;
 static int64_t local_ps[LINE_VCPUS];
 static unsigned int running;
 static bool io;
+static uint64_t mapping;        /* physical address less virtual one */
 
 /* qemu_plugin_meminfo_t is a number to the plugin: size shift, store. */
 static qemu_plugin_meminfo_t meminfo(unsigned int shift, bool store)
@@ -66,7 +68,7 @@ struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info,
 {
     static struct qemu_plugin_hwaddr hwaddr;
 
-    hwaddr.addr = vaddr;
+    hwaddr.addr = vaddr + mapping;
     hwaddr.io = io;
     return &hwaddr;
 }
@@ -111,9 +113,21 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
                                       enum qemu_plugin_cb_flags flags,
                                       enum qemu_plugin_mem_rw rw, void *udata)
 {
-    insn->cb = cb;
-    insn->rw = rw;
+    if (rw & QEMU_PLUGIN_MEM_R) {
+        insn->load_cb = cb;
+    }
+    if (rw & QEMU_PLUGIN_MEM_W) {
+        insn->store_cb = cb;
+    }
     insn->udata = udata;
+}
+
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+                                            qemu_plugin_vcpu_udata_cb_t cb,
+                                            enum qemu_plugin_cb_flags flags,
+                                            void *udata)
+{
+    insn->exec_cb = cb;
 }
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
@@ -151,6 +165,7 @@ static int install(const char *option)
 
     memset(local_ps, 0, sizeof(local_ps));
     io = false;
+    mapping = 0;
     return qemu_plugin_install(0, &info, option ? 1 : 0, &copy);
 }
 
@@ -174,10 +189,11 @@ static int64_t access_of_size(unsigned int vcpu, struct qemu_plugin_insn i,
                               uint64_t addr, bool store, unsigned int shift)
 {
     int64_t begin_ps = local_ps[vcpu];
+    qemu_plugin_vcpu_mem_cb_t cb = store ? i.store_cb : i.load_cb;
 
     running = vcpu;
-    if (i.cb && (i.rw & (store ? QEMU_PLUGIN_MEM_W : QEMU_PLUGIN_MEM_R))) {
-        i.cb(vcpu, meminfo(shift, store), addr, i.udata);
+    if (cb) {
+        cb(vcpu, meminfo(shift, store), addr, i.udata);
     }
     return local_ps[vcpu] - begin_ps;
 }
@@ -346,14 +362,59 @@ static void test_devices_have_no_lines(void)
 static void test_which_are_locked(void)
 {
     install("level=atomic");
-    g_assert_nonnull(insn("\xf0\xff\x07", 0).cb);           /* lock incl */
-    g_assert_nonnull(insn("\x3e\xf0\xff\x07", 0).cb);       /* after DS */
-    g_assert_nonnull(insn("\x66\xf0\x0f\xb1\x07", 0).cb);   /* cmpxchg */
-    g_assert_nonnull(insn("\x48\x87\x07", 0).cb);           /* xchgq */
-    g_assert_nonnull(insn("\x86\x07", 0).cb);               /* xchgb */
-    g_assert_null(insn("\x48\x89\x87\xf0\xf0\xf0\xf0", 0).cb); /* mov */
-    g_assert_null(insn("\x0f\x86\x01\x01\x01\x01", 0).cb);  /* jbe */
-    g_assert_null(insn("\xff\x07", 0).cb);                  /* incl */
+    g_assert_nonnull(insn("\xf0\xff\x07", 0).store_cb);           /* lock incl */
+    g_assert_nonnull(insn("\x3e\xf0\xff\x07", 0).store_cb);       /* after DS */
+    g_assert_nonnull(insn("\x66\xf0\x0f\xb1\x07", 0).store_cb);   /* cmpxchg */
+    g_assert_nonnull(insn("\x48\x87\x07", 0).store_cb);           /* xchgq */
+    g_assert_nonnull(insn("\x86\x07", 0).store_cb);               /* xchgb */
+    g_assert_null(insn("\x48\x89\x87\xf0\xf0\xf0\xf0", 0).store_cb); /* mov */
+    g_assert_null(insn("\x0f\x86\x01\x01\x01\x01", 0).store_cb);  /* jbe */
+    g_assert_null(insn("\xff\x07", 0).store_cb);                  /* incl */
+}
+
+/* Whatever is remembered of a line must not outlive what it rests on. */
+static void test_what_is_remembered(void)
+{
+    static const char *const changes[] = {
+        "\x0f\x22\xd8",                 /* mov %rax,%cr3 */
+        "\x0f\x01\x3f",                 /* invlpg (%rdi) */
+        "\x66\x0f\x38\x82\x07",         /* invpcid (%rdi),%rax */
+    };
+
+    install("level=full");
+    for (int i = 0; i < G_N_ELEMENTS(changes); i++) {
+        struct qemu_plugin_insn change = insn(changes[i], 0x60);
+
+        mapping = 0;
+        at(10000 * i);
+        store(1, A);
+        at(10000 * i + 1000);
+        store(0, B);
+        store(0, B);
+        mapping = A - B;
+        g_assert_nonnull(change.exec_cb);
+        change.exec_cb(0, change.udata);
+        at(10000 * i + 2000);
+        g_assert_cmpint(store(0, B), ==, WRITE_PS);     /* which is A now */
+        change.exec_cb(0, change.udata);
+    }
+    mapping = 0;
+    at(90000);
+    load(0, A);
+    g_assert_cmpint(load(0, A), ==, 0);
+    dma(A, 1);
+    g_assert_cmpint(load(0, A), ==, READ_PS);
+    at(91000);
+    store(0, A);
+    store(1, A);
+    at(92000);
+    g_assert_cmpint(store(0, A), ==, WRITE_PS);
+    /* To have loaded it is no right to store to it. */
+    at(93000);
+    load(1, A);
+    at(94000);
+    load(1, A);
+    g_assert_cmpint(store(1, A), ==, UPGRADE_PS);
 }
 
 static void test_options(void)
@@ -382,6 +443,7 @@ int main(int argc, char **argv)
     g_test_add_func("/coherence/across", test_access_across_lines);
     g_test_add_func("/coherence/dma", test_dma_takes_lines);
     g_test_add_func("/coherence/io", test_devices_have_no_lines);
+    g_test_add_func("/coherence/remembered", test_what_is_remembered);
     g_test_add_func("/coherence/options", test_options);
     return g_test_run();
 }
