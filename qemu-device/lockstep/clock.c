@@ -32,6 +32,7 @@ static const char *const event_names[] = {
     [LOCKSTEP_SWITCH]    = "switch",
     [LOCKSTEP_FAULT]     = "fault",
     [LOCKSTEP_DIVISION]  = "division",
+    [LOCKSTEP_STRING]    = "string",
     [LOCKSTEP_LOCKED]    = "locked",
     [LOCKSTEP_LINE_UPGRADE] = "line-upgrade",
     [LOCKSTEP_LINE_READ]    = "line-read",
@@ -155,6 +156,11 @@ void lockstep_charge(CPUState *cpu, LockstepEvent event)
     if (ps) {
         slice_shorten(cpu, ps / lockstep.insn_ps);
     }
+}
+
+int lockstep_string_bytes(void)
+{
+    return lockstep.string_bytes;
 }
 
 void lockstep_pause(CPUState *cpu)

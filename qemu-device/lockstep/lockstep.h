@@ -53,6 +53,7 @@ typedef enum LockstepEvent {
     LOCKSTEP_SWITCH,        /* switch of the address space */
     LOCKSTEP_FAULT,         /* exception */
     LOCKSTEP_DIVISION,      /* integer division */
+    LOCKSTEP_STRING,        /* MOVS or STOS with REP */
     LOCKSTEP_LOCKED,        /* atomic read-modify-write */
     LOCKSTEP_LINE_UPGRADE,  /* store to a line that others share */
     LOCKSTEP_LINE_READ,     /* load of a line that was modified elsewhere */
@@ -109,6 +110,12 @@ void lockstep_charge(CPUState *cpu, LockstepEvent event);
  * @addr: guest-physical.
  */
 void lockstep_charge_mmio(CPUState *cpu, hwaddr addr);
+
+/**
+ * lockstep_string_bytes: how much of a MOVS or STOS with REP is executed as
+ * one instruction.
+ */
+int lockstep_string_bytes(void);
 
 /**
  * lockstep_pause: the running vCPU executes PAUSE.

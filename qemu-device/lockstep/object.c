@@ -8,6 +8,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/host-utils.h"
 #include "qapi/error.h"
 #include "qapi/visitor.h"
 #include "qom/object.h"
@@ -33,6 +34,9 @@ typedef struct LockstepOption {
 /* An event that takes longer than this is a mistake in the profile. */
 #define MOST_EVENT_PS (INT64_C(1000) * 1000 * 1000)         /* 1 ms */
 
+/* A page: longer ones would keep vCPUs apart for more than a quantum. */
+#define MOST_STRING_BYTES 4096
+
 #define EVENT_OPTION(name, event) \
     { name "-ps", &lockstep.cost_ps[event], 0, 0, MOST_EVENT_PS }
 
@@ -53,6 +57,8 @@ static const LockstepOption options[] = {
     EVENT_OPTION("switch", LOCKSTEP_SWITCH),
     EVENT_OPTION("fault", LOCKSTEP_FAULT),
     EVENT_OPTION("division", LOCKSTEP_DIVISION),
+    EVENT_OPTION("string", LOCKSTEP_STRING),
+    { "string-bytes", &lockstep.string_bytes, 1, 1, MOST_STRING_BYTES },
     EVENT_OPTION("locked", LOCKSTEP_LOCKED),
     EVENT_OPTION("line-upgrade", LOCKSTEP_LINE_UPGRADE),
     EVENT_OPTION("line-read", LOCKSTEP_LINE_READ),
@@ -100,6 +106,11 @@ static void lockstep_complete(UserCreatable *uc, Error **errp)
     }
     if (icount_enabled()) {
         error_setg(errp, "lockstep: there is one already");
+        return;
+    }
+    if (!is_power_of_2(lockstep.string_bytes)) {
+        error_setg(errp, "lockstep: 'string-bytes' is %" PRId64 "; it must be "
+                   "a power of two", lockstep.string_bytes);
         return;
     }
     lockstep.quantum_ps = quantum * lockstep.insn_ps;

@@ -25,6 +25,7 @@ typedef struct LockstepState {
     int64_t quantum_ps;
     int64_t insn_ps;
     int64_t cost_ps[LOCKSTEP_EVENT__MAX];
+    int64_t string_bytes;               /* of a REP for an instruction */
     int64_t ipi_latency_ps;
     int64_t limit_ns;                   /* 0: none */
 

@@ -26,7 +26,7 @@ MAX_VCPUS = 16
 MAX_QUEUES = 16
 COHERENCE = ("off", "atomic", "full")  # which accesses can wait for a cache line
 MAC = "52:54:00:12:34:56"
-CPU = "max,-rdrand,-rdseed,-erms,-fsrm,-monitor"
+CPU = "max,-rdrand,-rdseed,-fsrm,-monitor"
 MACHINE = "q35,accel=tcg,vmport=off,smbus=off,sata=off,usb=off,hpet=off,graphics=off"
 PLAIN_ICOUNT = "shift=1,sleep=off"  # with shift=0, no four CPUs come up
 # No time is spent on what is known: the virtual TSC runs at 1 GHz, and

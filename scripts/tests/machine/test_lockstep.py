@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Four vCPUs are four."""
 
+import pytest
+
+from ringsteplib.profile import Profile
+
 
 def elapsed(boot, command, **options):
     outcome, _ = boot(command, **options)
@@ -28,6 +32,15 @@ def test_threads_take_turns_at_a_counter(boot):
     """Each increment is a transfer of 40 ns, one after the other."""
     four = elapsed(boot, "share --threads 4 --count 10000")
     assert abs(four - 4 * 10000 * 40) <= 0.02 * four
+
+
+@pytest.mark.parametrize("threads", [2, 3, 4])
+def test_no_thread_uses_a_line_ahead_of_the_others(boot, threads):
+    """A transfer of half a quantum, so that one vCPU could use the line several times before the next one comes."""
+    fast = Profile("fast", "", {"insn-ps": 140, "locked-ps": 5500, "line-upgrade-ps": 12000,
+                                "line-read-ps": 12000, "line-write-ps": 12000})
+    took = elapsed(boot, f"share --threads {threads} --count 20000", profile=fast)
+    assert abs(took - threads * 20000 * 12) <= 0.02 * took
 
 
 def test_levels_of_coherence(boot):

@@ -28,17 +28,47 @@ source = a list, 2025
 """
 
 
+PROFILE = "version = 1\ninsn-ps = 400\n"
+
+
 def test_profile_lines():
-    found = profile.parse("p", "# SPDX-License-Identifier: x\n#\n# A host. More.\n\n"
-                               "ipi-ps = 1500000   # measured\nmmio-ps=0\n")
-    assert found.costs == {"ipi-ps": 1500000, "mmio-ps": 0}
+    found = profile.parse("p", "# SPDX-License-Identifier: x\n#\n# A host. More.\n\n" + PROFILE
+                          + "ipi-ps = 1500000   # measured\nmmio-ps=0\n")
+    assert found.costs == {"insn-ps": 400, "ipi-ps": 1500000, "mmio-ps": 0}
     assert found.description == "A host"
 
 
-@pytest.mark.parametrize("line", ["ipi-ps = 1.5", "ipi-ps 3", "= 3", "a = 1\na = 2", "a,b = 1"])
-def test_a_wrong_profile_line_is_named(line):
-    with pytest.raises(Usage, match="p:[12]: "):
-        profile.parse("p", line, "p")
+@pytest.mark.parametrize("line,says", [
+    ("ipi-ps = 1.5", "p:3: not"), ("ipi-ps = -5", "p:3: not"), ("ipi-ps 3", "p:3: not"), ("= 3", "p:3: not"),
+    ("insn-ps = 1", "p:3: insn-ps is there twice"), ("a,b = 1", "p:3: not"),
+    ("ipi-ns = 1", "p:3: unknown cost 'ipi-ns'"), ("ipi-ps = 1000000001", "from 0 to 1000000000"),
+    ("ipi-ps = " + 5000 * "9", "p:3: not"), ("string-bytes = 24", "power of two"),
+    ("string-bytes = 0", "from 1 to 4096"), ("version = 1", "version is there twice")])
+def test_a_wrong_profile_line_is_named(line, says):
+    with pytest.raises(Usage, match=says):
+        profile.parse("p", PROFILE + line, "p")
+
+
+@pytest.mark.parametrize("text,says", [
+    ("", "no version"), ("insn-ps = 400", "no version"), ("version = 1", "no insn-ps"),
+    ("version = 2\ninsn-ps = 400", "version 2"), ("version = 1\ninsn-ps = 0", "from 1 to 1000000")])
+def test_a_profile_that_is_not_whole_is_refused(text, says):
+    with pytest.raises(Usage, match=says):
+        profile.parse("p", text, "p")
+
+
+def test_a_profile_that_is_not_text_is_refused(tmp_path):
+    (tmp_path / "x.profile").write_bytes(b"\xff\xfe")
+    with pytest.raises(Usage, match="not text"):
+        profile.load(str(tmp_path / "x.profile"))
+
+
+def test_costs_are_those_of_the_machine():
+    source = (paths.QEMU_DEVICE / "lockstep/object.c").read_text()
+    table = re.search(r"options\[\] = \{(.*?)\n\};", source, re.S)[1]
+    options = {f"{name}-ps" for name in re.findall(r'EVENT_OPTION\("([a-z-]+)"', table)}
+    options |= set(re.findall(r'\{ "([a-z-]+)"', table)) - {"quantum", "limit-ns"}
+    assert set(profile.COSTS) == options
 
 
 def test_every_profile_of_ours_is_read():
@@ -108,19 +138,19 @@ def test_settings_change_what_they_name():
     bench = benchmark.parse(MINIMAL, "x.ini").changed(own)
     assert bench.command_line() == "server 9 --more"
     assert bench.peer == {"depth": "4"}
-    costs = profile.parse("p", "ipi-ps = 1\nhlt-ps = 2").changed(own.of("profile"))
-    assert costs.costs == {"ipi-ps": 7, "hlt-ps": 2}
+    costs = profile.parse("p", PROFILE + "ipi-ps = 1\nhlt-ps = 2").changed(own.of("profile"))
+    assert costs.costs == {"insn-ps": 400, "ipi-ps": 7, "hlt-ps": 2}
     assert costs.name == "p+ipi-ps=7", "a report never shows the profile's own name for it"
 
 
 @pytest.mark.parametrize("text", ["guest.duration=9", "machine.cpus=2", "machine.vcpus=0",
                                   "machine.vcpus=17", "machine.coherence=half", "profile.ipi=1",
-                                  "profile.ipi-ps=-1", "peer.x="])
+                                  "profile.ipi-ps=-1", "profile.insn-ps=0", "profile.string-bytes=3", "peer.x="])
 def test_settings_that_nothing_has_are_refused(text):
     with pytest.raises(Usage):
         own = settings.parse([text])
         benchmark.parse(MINIMAL, "x.ini").changed(own)
-        profile.parse("p", "ipi-ps = 1").changed(own.of("profile"))
+        profile.parse("p", PROFILE).changed(own.of("profile"))
         own.machine()
 
 
