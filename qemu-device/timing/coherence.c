@@ -156,28 +156,44 @@ static void access_load(unsigned int vcpu, qemu_plugin_meminfo_t info,
     }
 }
 
-static void access_store(unsigned int vcpu, qemu_plugin_meminfo_t info,
-                         uint64_t vaddr, void *insn)
+static inline Page *store_to(unsigned int vcpu, qemu_plugin_meminfo_t info,
+                             uint64_t vaddr, void *insn)
 {
     Page *page = page_of(vcpu, info, vaddr);
     uint64_t second;
 
     if (G_UNLIKELY(!page)) {
-        return;
+        return NULL;
     }
     store(vcpu, line_of(page, vaddr), insn);
     second = second_line(info, vaddr);
     if (G_UNLIKELY(second)) {
         store(vcpu, line_of(page, second), insn);
     }
+    return page;
 }
 
-/* The store of an atomic read-modify-write. */
+static void access_store(unsigned int vcpu, qemu_plugin_meminfo_t info,
+                         uint64_t vaddr, void *insn)
+{
+    store_to(vcpu, info, vaddr, insn);
+}
+
+/*
+ * The store of an atomic read-modify-write.  Within a quantum the vCPU may be
+ * ahead of others.  One that comes for the line after it, though at an earlier
+ * local time, has to wait until it is done: else both could use the line at
+ * the same time, each for the length of a slice, and pay for few transfers.
+ */
 static void access_locked(unsigned int vcpu, qemu_plugin_meminfo_t info,
                           uint64_t vaddr, void *insn)
 {
-    qemu_plugin_stall(QEMU_PLUGIN_STALL_LOCKED, 0);
-    access_store(vcpu, info, vaddr, insn);
+    int64_t done_ps = qemu_plugin_stall(QEMU_PLUGIN_STALL_LOCKED, 0);
+    Page *page = store_to(vcpu, info, vaddr, insn);
+
+    if (G_LIKELY(page)) {
+        line_hold(line_of(page, vaddr), done_ps);
+    }
 }
 
 static void dma_write(uint64_t addr, uint64_t size)

@@ -35,7 +35,7 @@ typedef enum LineTransfer {
 
 typedef struct Line {
     uint32_t *state;
-    int64_t *ready_ps;  /* on its way until then; others have to wait */
+    int64_t *ready_ps;  /* on its way or held until then: others have to wait */
 } Line;
 
 /* A vCPU loads from the line. */
@@ -62,6 +62,14 @@ static inline LineTransfer line_store(Line line, unsigned int vcpu)
         return LINE_HIT;
     }
     return state & LINE_MODIFIED ? LINE_WRITE : LINE_UPGRADE;
+}
+
+/* The vCPU that has the line uses it until @ps. */
+static inline void line_hold(Line line, int64_t ps)
+{
+    if (*line.ready_ps < ps) {
+        *line.ready_ps = ps;
+    }
 }
 
 /* A device stores to the line. */

@@ -259,6 +259,21 @@ static void test_counter_queues(void)
     g_assert_cmpint(modify(2, LOCK_INC, B), ==, LOCKED_PS);
 }
 
+/* One that is behind comes after all that the others have done to the line. */
+static void test_counter_keeps_order(void)
+{
+    install(NULL);
+    at(1000);
+    modify(0, LOCK_INC, A);
+    modify(0, LOCK_INC, A);
+    modify(0, LOCK_INC, A);
+    local_ps[1] = 900;
+    g_assert_cmpint(modify(1, LOCK_INC, A), ==, 100 + 3 * LOCKED_PS + WRITE_PS);
+    /* Of another line it does not have to be afraid. */
+    local_ps[1] = 900;
+    g_assert_cmpint(modify(1, LOCK_INC, B), ==, LOCKED_PS);
+}
+
 static void test_load_and_store(void)
 {
     install("level=full");
@@ -436,6 +451,7 @@ int main(int argc, char **argv)
     g_test_add_func("/coherence/locked/which", test_which_are_locked);
     g_test_add_func("/coherence/atomic", test_atomic_sees_atomics_only);
     g_test_add_func("/coherence/counter", test_counter_queues);
+    g_test_add_func("/coherence/counter-keeps-order", test_counter_keeps_order);
     g_test_add_func("/coherence/load-store", test_load_and_store);
     g_test_add_func("/coherence/reader", test_reader_waits_for_writer);
     g_test_add_func("/coherence/false-sharing", test_false_sharing);
