@@ -23,7 +23,7 @@ static const struct option_spec specs[] = {
 	OPTION_END
 };
 
-static char counters[MAX_THREADS * LINE] [[gnu::aligned(LINE)]];
+static _Alignas(LINE) char counters[MAX_THREADS * LINE];
 
 static void increment(unsigned int number)
 {

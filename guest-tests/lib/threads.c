@@ -19,6 +19,13 @@ struct thread {
 };
 
 static pthread_barrier_t start;
+static cpu_set_t allowed;
+
+[[gnu::constructor]]
+static void find_cpus(void)
+{
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+}
 
 uint64_t now_ns(void)
 {
@@ -28,18 +35,29 @@ uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
+void pin_to_cpu(unsigned int number)
+{
+	cpu_set_t cpus;
+	int cpu = 0;
+
+	for (unsigned int left = number; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed) && !left--)
+			break;
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	if (cpu == CPU_SETSIZE || sched_setaffinity(0, sizeof(cpus), &cpus)) {
+		fprintf(stderr, "%s: cannot run on CPU number %u of those allowed: %s\n",
+			program_invocation_short_name, number,
+			cpu == CPU_SETSIZE ? "there are not so many" : strerror(errno));
+		exit(1);
+	}
+}
+
 static void *thread_main(void *data)
 {
 	struct thread *thread = data;
-	cpu_set_t cpus;
 
-	CPU_ZERO(&cpus);
-	CPU_SET(thread->number, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus)) {
-		fprintf(stderr, "%s: cannot run on CPU %u: %s\n", program_invocation_short_name,
-			thread->number, strerror(errno));
-		exit(1);
-	}
+	pin_to_cpu(thread->number);
 	pthread_barrier_wait(&start);
 	thread->begin = now_ns();
 	thread->work(thread->number);

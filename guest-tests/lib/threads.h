@@ -11,8 +11,14 @@
 uint64_t now_ns(void);
 
 /*
- * Runs `work` in `count` threads, number i pinned to CPU i, and returns the time in ns from
- * the first one's start to the last one's end. A CPU that does not exist ends the program.
+ * Pins the calling thread to the CPU of this number, counted from 0 among those on which the
+ * program was allowed to run at its start. One that does not exist ends the program.
+ */
+void pin_to_cpu(unsigned int number);
+
+/*
+ * Runs `work` in `count` threads, each pinned to the CPU of its number, and returns the time in ns
+ * from the first one's start to the last one's end.
  */
 uint64_t threads_run(unsigned int count, void (*work)(unsigned int number));
 

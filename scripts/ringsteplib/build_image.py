@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The guest's initramfs: busybox and the programs of guest-tests, put together by images/build."""
 
+import shutil
 from pathlib import Path
 
 from . import digest, host, paths, progress
@@ -8,11 +9,21 @@ from .step import build_step
 
 BUSYBOX = "/bin/busybox"
 LIBRARIES = ("liburing.a", "libc.a")
+NATIVE = ("micro", "workload")  # programs that measure hosts
 
 
 def build(cache):
     """The path of the initramfs, built when it is missing."""
-    return cache.artifact("image", _inputs(), lambda folder: _build(cache, folder)) / "initramfs"
+    return _artifact(cache) / "initramfs"
+
+
+def native(cache):
+    """The folder of the guest's programs that run on the host, too."""
+    return _artifact(cache) / "native"
+
+
+def _artifact(cache):
+    return cache.artifact("image", _inputs(), lambda folder: _build(cache, folder))
 
 
 def _inputs():
@@ -21,6 +32,7 @@ def _inputs():
     return {
         "programs": digest.of_tree(paths.GUEST_TESTS, skip=("benchmarks", "build")),
         "image": digest.of_tree(paths.IMAGES),
+        "native": NATIVE,
         "host": [digest.of_file(path) for path in host_files()],
         "compiler": host.compiler(),
     }
@@ -43,3 +55,6 @@ def _build(cache, folder):
         build_step("initramfs",
                    [host.PYTHON, paths.IMAGES / "build", "--out", folder / "initramfs",
                     "--bin", aside / "bin", "--busybox", BUSYBOX], log, env=environment)
+        (folder / "native").mkdir()
+        for name in NATIVE:
+            shutil.copy2(aside / "bin" / name, folder / "native")
