@@ -10,9 +10,11 @@ import sqlite3
 import sys
 import time
 import traceback
+from pathlib import Path
 
-from . import (benchmark, build_kernel, compare, disk, errors, host, measure, parts, perf, process,
-               profile, progress, report, reproduce, run, settings, sweep, switches, table, verify)
+from . import (ablate, benchmark, build_image, build_kernel, calibrate, compare, disk, errors, host, measure,
+               microbench, parts, perf, process, profile, progress, report, reproduce, run, settings,
+               sweep, switches, table, validate, verify)
 from .cache import Cache
 from .machine import COHERENCE, MAX_VCPUS, Machine
 from .store import Store
@@ -74,8 +76,11 @@ def parser():
     _add_run(verbs)
     _add_compare(verbs)
     _add_sweep(verbs)
+    _add_ablate(verbs)
     _add_reproduce(verbs)
     _add_verify(verbs)
+    _add_calibrate(verbs)
+    _add_validate(verbs)
     _add_perf(verbs)
     _add_clean(verbs)
     return top
@@ -290,6 +295,42 @@ def _shown(result, metrics):
     return metrics
 
 
+# ablate
+
+def _add_ablate(verbs):
+    verb = verbs.add_parser("ablate", help="which costs make a change's effect: the comparison without "
+                                           "each group of costs, and with each alone")
+    _bench_options(verb)
+    _ensemble_options(verb)
+    verb.add_argument("--metric", metavar="NAME", help="the effect on what (default: the first one of BENCH)")
+    verb.add_argument("--json", metavar="FILE", help="write the result there, too (-: stdout only)")
+    verb.set_defaults(verb=ablate_verb)
+
+
+def ablate_verb(arguments):
+    bench = benchmark.load(arguments.bench)
+    metric = arguments.metric or bench.metrics[0].name
+    seeds = compare.parse_seeds(arguments.seeds)
+    chosen = _bench_settings(bench, arguments)
+    cache = Cache()
+    files = _files(cache, arguments)
+
+    def machine_of(costs, arm, seed):
+        return _of_arm(bench, arm, files, chosen, profile=costs, seed=seed)
+
+    if arguments.dry_run:
+        for variant in ablate.variants(chosen["profile"], chosen["coherence"]):
+            print(f"# {variant.title}\n{machine_of(variant.profile, benchmark.ARMS[0], seeds[0]).shell_lines()}")
+        return errors.GOOD
+    result = ablate.ablate(bench, metric, chosen["profile"], chosen["coherence"], seeds, machine_of,
+                           _runner(cache, arguments).measure, arguments.jobs)
+    if arguments.json != "-":
+        print(ablate.render(result), end="")
+    if arguments.json:
+        report.write(arguments.json, ablate.document(result, host.description()))
+    return errors.GOOD
+
+
 # reproduce
 
 def _add_reproduce(verbs):
@@ -383,6 +424,96 @@ def verify_verb(arguments):
             f"this is a bug of ringstep; the digest is {machine.digest()}")
     print(f"{bench.name}: two runs, one result, bit for bit\n  digest {machine.digest()}")
     return errors.GOOD
+
+
+# calibrate, validate
+
+def _add_calibrate(verbs):
+    verb = verbs.add_parser("calibrate", help="a profile of this host, from micro-benchmarks")
+    verb.add_argument("--out", metavar="FILE", help="write the profile there (default: only show it)")
+    verb.add_argument("--base", default=BOOT_PROFILE, metavar="P",
+                      help=f"where costs come from that cannot be measured (default: {BOOT_PROFILE})")
+    verb.add_argument("--max-spread", type=_count(), default=30, metavar="PERCENT",
+                      help="the most that the middle half of the rounds may spread (default: 30)")
+    _micro_options(verb)
+    verb.set_defaults(verb=calibrate_verb)
+
+
+def calibrate_verb(arguments):
+    base = profile.load(arguments.base)
+    cache = Cache()
+    files = parts.collect(cache)
+    program = build_image.native(cache) / "micro"
+    entries, names = _possible(program)
+
+    def in_machine(found):
+        progress.say(f"the same in a machine, {len(names)} operations")
+        return microbench.in_machine(cache, files, found, program, names, microbench.host_cpus(),
+                                     COHERENCE[1])
+
+    found = calibrate.calibrate(
+        Path(arguments.out).stem if arguments.out else "host",
+        _on_host(program, names, arguments), in_machine, base, arguments.max_spread)
+    text = calibrate.profile_text(found, host.line())
+    print(calibrate.render(found, entries))
+    print(text, end="")
+    if arguments.out:
+        report.write_text(arguments.out, text)
+    return errors.GOOD
+
+
+def _add_validate(verbs):
+    verb = verbs.add_parser("validate", help="what a profile predicts for other operations than those "
+                                             "that it was calibrated with, against this host")
+    verb.add_argument("--profile", required=True, metavar="P", help="a name, or a file of calibrate's")
+    verb.add_argument("--coherence", choices=COHERENCE, default=COHERENCE[1],
+                      help=f"default: {COHERENCE[1]}")
+    verb.add_argument("--json", metavar="FILE", help="write the result there, too (-: stdout only)")
+    _micro_options(verb)
+    verb.set_defaults(verb=validate_verb)
+
+
+def validate_verb(arguments):
+    chosen = profile.load(arguments.profile)
+    cache = Cache()
+    files = parts.collect(cache)
+    program = build_image.native(cache) / "workload"
+    entries, names = _possible(program)
+    vcpus = min(microbench.host_cpus(), MAX_VCPUS)
+    on_host = _on_host(program, names, arguments)
+    progress.say(f"the same in a machine, {len(names)} operations")
+    found = validate.Validation(
+        chosen, arguments.coherence, vcpus, on_host,
+        microbench.in_machine(cache, files, chosen, program, names, vcpus, arguments.coherence))
+    if arguments.json != "-":
+        print(f"measured on: {host.line()}")
+        print(validate.render(found, entries), end="")
+    if arguments.json:
+        report.write(arguments.json, validate.document(found, host.description()))
+    return errors.GOOD
+
+
+def _micro_options(verb):
+    verb.add_argument("--passes", type=_count(1000), default=microbench.PASSES, metavar="N",
+                      help=f"so often through the whole table (default: {microbench.PASSES})")
+
+
+def _possible(program):
+    """The table of PROGRAM, and those of it for which this host has CPUs enough."""
+    entries = microbench.entries(program)
+    names = [entry.name for entry in entries if entry.cpus <= microbench.host_cpus()]
+    if len(names) < len(entries):
+        progress.warn(f"this host has {microbench.host_cpus()} CPU: what needs two is left out")
+    return entries, names
+
+
+def _on_host(program, names, arguments):
+    progress.say(f"{len(names)} operations on this host, which should do nothing else")
+    readings = microbench.on_host(program, names, arguments.passes)
+    for name, reading in readings.items():
+        if reading.refused:
+            progress.warn(f"this host refuses {name}: {reading.refused}")
+    return readings
 
 
 # perf, clean

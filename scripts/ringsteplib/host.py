@@ -97,6 +97,15 @@ def build_environment(cache):
     return environment
 
 
+def line():
+    """This host in a line: processor, CPUs, system."""
+    text = Path("/proc/cpuinfo").read_text()
+    names = [row.partition(":")[2].strip() for row in text.splitlines() if row.startswith("model name")]
+    guest = ", a virtual machine" if " hypervisor " in text else ""
+    return (f"{names[0] if names else 'unknown processor'}, {os.cpu_count()} CPUs{guest}, "
+            f"Linux {platform.release()}")
+
+
 def description():
     """What may differ between two hosts, for the `host` part of a report."""
     return {"system": os_release().get("PRETTY_NAME", "unknown"), "kernel": platform.release(),

@@ -42,19 +42,23 @@ class Change:
         return self.low is not None and (self.low > 0 or self.high < 0)
 
 
+def mean_interval(values, confidence=0.95):
+    """(mean, low, high): the mean of VALUES and its interval; of a single value there is none."""
+    middle, n = mean(values), len(values)
+    if n < 2:
+        return middle, None, None
+    half = t_quantile((1 + confidence) / 2, n - 1) * deviation(values) / math.sqrt(n)
+    return middle, middle - half, middle + half
+
+
 def change(before, after, confidence=0.95):
     """The change from BEFORE to AFTER, lists paired by seed."""
     base = mean(before)
-    differences = [b - a for a, b in zip(before, after, strict=True)]
     if base == 0:
         return Change(None, None, None)
     scale = 100 / abs(base)
-    percent = mean(differences) * scale
-    n = len(differences)
-    if n < 2:
-        return Change(percent, None, None)
-    half = t_quantile((1 + confidence) / 2, n - 1) * deviation(differences) / math.sqrt(n) * scale
-    return Change(percent, percent - half, percent + half)
+    return Change(*mean_interval([(b - a) * scale for a, b in zip(before, after, strict=True)],
+                                 confidence))
 
 
 def t_cumulative(t, freedom):
