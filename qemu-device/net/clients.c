@@ -7,6 +7,12 @@
  * each reply), and again.  The latency of a request is the time from its
  * sending to the end of its service.
  *
+ * Connections can belong together in groups: then the slots of a group go
+ * round together.  It thinks once all its slots are idle, and sends all its
+ * requests at the same time, as a client does that asks several servers, or
+ * one in several pieces, and needs all the answers.  A connection that is
+ * lost leaves its group.
+ *
  * The bytes of all messages come from one table of random bytes.  Each
  * connection reads it from a place of its own, so that lost, repeated, mixed
  * up and changed bytes all show: the replies are the same stream as the
@@ -40,12 +46,22 @@ typedef struct Request {
     PeerEvent event;            /* the end of a think time or of a service */
     Conn *conn;
     int64_t start_ns;
+    bool idle;                  /* waits for the others of its group */
 } Request;
+
+typedef struct Group {
+    PeerEvent event;            /* the end of a think time */
+    Conn *conns;
+    uint32_t count;             /* of them */
+    uint32_t slots;             /* of connections that are not lost */
+    uint32_t idle;              /* of these */
+} Group;
 
 struct Conn {
     PeerConn tcp;
     PeerEvent open_event;
     PeerClients *clients;
+    Group *group;               /* NULL: the slots are on their own */
     PeerRng rng;
     uint16_t port;
     bool established;
@@ -71,6 +87,8 @@ struct PeerClients {
     Conn *conns;
     Request *requests;
     uint32_t *orders;
+    Group *groups;
+    uint32_t group_count;
     int64_t cpu_free_ns;        /* when the client machine is idle again */
     uint16_t server_port;
     bool started;
@@ -129,6 +147,60 @@ static void request_begin(Request *req)
     conn_send(conn);
 }
 
+static uint64_t conn_think_ns(Conn *conn)
+{
+    const PeerClientsConfig *config = &conn->clients->config;
+
+    return peer_think(&conn->rng, config->think_dist, config->think_ns);
+}
+
+static void group_begin(Group *group)
+{
+    for (uint32_t i = 0; i < group->count; i++) {
+        Conn *conn = &group->conns[i];
+
+        for (uint32_t j = 0; j < conn->clients->config.depth; j++) {
+            request_begin(&conn->requests[j]);
+        }
+    }
+}
+
+static void group_think_over(PeerEvent *ev)
+{
+    group_begin(container_of(ev, Group, event));
+}
+
+/* The next round, when no slot is missing */
+static void group_check(Group *group)
+{
+    PeerClients *clients = group->conns->clients;
+    uint64_t think_ns;
+
+    if (!group->slots || group->idle < group->slots) {
+        return;
+    }
+    for (uint32_t i = 0; i < group->count; i++) {
+        for (uint32_t j = 0; j < clients->config.depth; j++) {
+            group->conns[i].requests[j].idle = false;
+        }
+    }
+    group->idle = 0;
+    think_ns = conn_think_ns(group->conns);
+    /* Not from here: what calls this may be in the middle of a segment */
+    peer_event_at(clients->evs, &group->event,
+                  peer_now(clients->evs) + think_ns);
+}
+
+static void group_leave(Group *group, Conn *conn)
+{
+    for (uint32_t j = 0; j < conn->clients->config.depth; j++) {
+        group->idle -= conn->requests[j].idle;
+        conn->requests[j].idle = false;
+        group->slots--;
+    }
+    group_check(group);
+}
+
 static void request_think(Request *req);
 
 static void request_end(Request *req)
@@ -154,9 +226,16 @@ static void service_over(PeerEvent *ev)
 static void request_think(Request *req)
 {
     PeerClients *clients = req->conn->clients;
-    uint64_t think_ns = peer_think(&req->conn->rng, clients->config.think_dist,
-                                   clients->config.think_ns);
+    Group *group = req->conn->group;
+    uint64_t think_ns;
 
+    if (group) {
+        req->idle = true;
+        group->idle++;
+        group_check(group);
+        return;
+    }
+    think_ns = conn_think_ns(req->conn);
     if (think_ns) {
         req->event.func = think_over;
         peer_event_at(clients->evs, &req->event,
@@ -207,6 +286,9 @@ static void conn_lost(Conn *conn)
     clients->stats.open--;
     for (uint32_t i = 0; i < clients->config.depth; i++) {
         peer_event_cancel(clients->evs, &conn->requests[i].event);
+    }
+    if (conn->group) {
+        group_leave(conn->group, conn);
     }
 }
 
@@ -317,6 +399,29 @@ static void conn_open(PeerEvent *ev)
     }
 }
 
+/* The last group is smaller where they do not divide the connections */
+static void make_groups(PeerClients *clients)
+{
+    uint32_t count = clients->config.connections;
+    uint32_t size = clients->config.group;
+
+    if (!size) {
+        return;
+    }
+    clients->group_count = DIV_ROUND_UP(count, size);
+    clients->groups = g_new0(Group, clients->group_count);
+    for (uint32_t i = 0; i < count; i++) {
+        Group *group = &clients->groups[i / size];
+
+        if (group->count++ == 0) {
+            group->conns = &clients->conns[i];
+            group->event.func = group_think_over;
+        }
+        group->slots += clients->config.depth;
+        clients->conns[i].group = group;
+    }
+}
+
 PeerClients *peer_clients_new(const PeerClientsConfig *config, PeerEvents *evs,
                               PeerMeasure *measure)
 {
@@ -356,6 +461,7 @@ PeerClients *peer_clients_new(const PeerClientsConfig *config, PeerEvents *evs,
             conn->requests[j].conn = conn;
         }
     }
+    make_groups(clients);
     return clients;
 }
 
@@ -391,6 +497,9 @@ void peer_clients_stop(PeerClients *clients)
             peer_event_cancel(clients->evs, &conn->requests[j].event);
         }
     }
+    for (uint32_t i = 0; i < clients->group_count; i++) {
+        peer_event_cancel(clients->evs, &clients->groups[i].event);
+    }
 }
 
 void peer_clients_free(PeerClients *clients)
@@ -402,6 +511,7 @@ void peer_clients_free(PeerClients *clients)
     for (uint32_t i = 0; i < clients->config.connections; i++) {
         peer_conn_abort(&clients->conns[i].tcp);
     }
+    g_free(clients->groups);
     g_free(clients->orders);
     g_free(clients->requests);
     g_free(clients->conns);

@@ -29,6 +29,7 @@ typedef struct PeerClientsConfig {
     PeerProtocol protocol;
     uint32_t connections;
     uint32_t depth;
+    uint32_t group;             /* connections in one, 0: no groups */
     uint32_t message_size;
     uint64_t think_ns;
     PeerThinkDist think_dist;

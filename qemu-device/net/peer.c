@@ -641,6 +641,7 @@ static bool read_options(const NetdevRingstepOptions *o, Settings *s,
     uint64_t queues = o->has_queues ? o->queues : 1;
     uint64_t connections = o->has_connections ? o->connections : 1;
     uint64_t depth = o->has_depth ? o->depth : 1;
+    uint64_t group = o->has_group ? o->group : 0;
     uint64_t size = o->has_message_size ? o->message_size : DEFAULT_MESSAGE;
     uint64_t think = o->has_think_ns ? o->think_ns : 0;
     uint64_t service = o->has_service_ns ? o->service_ns : 0;
@@ -664,6 +665,7 @@ static bool read_options(const NetdevRingstepOptions *o, Settings *s,
         !check_range("depth", depth, 1, PEER_MAX_DEPTH, errp) ||
         !check_range("connections x depth", connections * depth, 1,
                      PEER_MAX_REQUESTS, errp) ||
+        !check_range("group", group, 0, connections, errp) ||
         !check_range("message-size", size, 1, PEER_MAX_MESSAGE, errp) ||
         !check_range("think-ns", think, 0, PEER_THINK_MAX_NS, errp) ||
         !check_range("service-ns", service, 0, MAX_SERVICE_NS, errp) ||
@@ -688,6 +690,7 @@ static bool read_options(const NetdevRingstepOptions *o, Settings *s,
         .protocol = protocols[o->has_protocol ? o->protocol : 0],
         .connections = connections,
         .depth = depth,
+        .group = group,
         .message_size = size,
         .think_ns = think,
         .think_dist = dists[o->has_think_dist ? o->think_dist : 0],

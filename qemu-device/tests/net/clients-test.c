@@ -332,6 +332,59 @@ static void test_depth(void)
     end();
 }
 
+/*
+ * A group waits for its slowest: replies come two by two of four, 5 us apart,
+ * and the next requests of all leave with the last.
+ */
+static void test_group(void)
+{
+    PeerClientsConfig config = simple;
+
+    config.connections = 4;
+    config.depth = 2;
+    config.group = 2;
+    config.service_ns = 5000;
+    config.think_ns = 1000;
+    begin(&config, true);
+    fake_clock_run(&clk, 10 * MS);
+    /* Both groups have four slots; the CPU serves eight a round */
+    g_assert_cmpuint(latency(0), ==, 2000 + 5000);
+    g_assert_cmpuint(latency(3), ==, 2000 + 20000);
+    g_assert_cmpuint(latency(7), ==, 2000 + 40000);
+    /*
+     * The first group's second round: sent 1 us after its last service, it is
+     * back when the CPU is in the second group's first slot
+     */
+    g_assert_cmpuint(latency(8), ==, 40000 - 20000 - 1000 + 5000);
+    g_assert_cmpuint(latency(11), ==, latency(8) + 15000);
+    g_assert_cmpuint(measure.requests, ==, (10 * MS - 5000) / 5000);
+    end();
+
+    config.group = 4;
+    begin(&config, true);
+    fake_clock_run(&clk, 10 * MS);
+    /* All eight go together: the CPU is idle while they think and travel */
+    for (unsigned i = 0; i < measure.requests; i++) {
+        g_assert_cmpuint(latency(i), ==, 2000 + 5000 * (i % 8 + 1));
+    }
+    /* Connected at 2 us, first served at 10 us; a round takes 43: 232 and 3/8 */
+    g_assert_cmpuint(measure.requests, ==, 232 * 8 + 3);
+    end();
+}
+
+/* The last group is what is left; groups do not wait for each other */
+static void test_group_uneven(void)
+{
+    PeerClientsConfig config = simple;
+
+    config.connections = 5;
+    config.group = 3;
+    begin(&config, true);
+    fake_clock_run(&clk, MS);
+    g_assert_cmpuint(measure.requests, ==, 5 * (MS / 2000 - 1));
+    end();
+}
+
 static void run_large(bool gso, uint32_t size)
 {
     PeerClientsConfig config = simple;
@@ -464,12 +517,14 @@ static void test_refused(void)
     end();
 }
 
-static void test_ends(void)
+static void run_ends(uint32_t group)
 {
     PeerClientsConfig config = simple;
+    uint64_t requests;
     unsigned closed = 0, reset = 0;
 
     config.connections = 4;
+    config.group = group;
     begin(&config, true);
     fake_clock_run(&clk, MS);
     for (int port = 1; port < 65536; port++) {
@@ -487,9 +542,19 @@ static void test_ends(void)
     g_assert_cmpuint(stats()->closes, ==, 1);
     g_assert_cmpuint(stats()->resets, ==, 1);
     g_assert_cmpuint(stats()->open, ==, 2);
+    requests = stats()->requests;
+    fake_clock_run(&clk, 3 * MS);
+    g_assert_cmpuint(stats()->requests, ==, requests + 2 * MS / 2000);
     fake_clock_run(&clk, 500 * MS);
     g_assert_cmpuint(stats()->payload_errors, ==, 0);
     end();
+}
+
+/* A connection that ends leaves the others, of its group too, to go on */
+static void test_ends(void)
+{
+    run_ends(0);
+    run_ends(4);
 }
 
 /* Segments with anything in them, for connections that live */
@@ -603,6 +668,8 @@ int main(int argc, char **argv)
     g_test_add_func("/net/clients/delayed-ack", test_delayed_ack);
     g_test_add_func("/net/clients/service", test_service);
     g_test_add_func("/net/clients/depth", test_depth);
+    g_test_add_func("/net/clients/group", test_group);
+    g_test_add_func("/net/clients/group-uneven", test_group_uneven);
     g_test_add_func("/net/clients/large", test_large);
     g_test_add_func("/net/clients/many", test_many);
     g_test_add_func("/net/clients/loss", test_loss);

@@ -753,6 +753,7 @@ static void test_options(void)
         { "queues=0", "queues must be 1 to 16" },
         { "queues=17", "queues must be 1 to 16" },
         { "connections=0", "connections must be 1 to 50000" },
+        { "connections=4,group=5", "group must be 0 to 4" },
         { "connections=50001", "connections must be 1 to 50000" },
         { "depth=1025", "depth must be 1 to 1024" },
         { "connections=50000,depth=1000", "connections x depth" },
