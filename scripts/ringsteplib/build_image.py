@@ -1,60 +1,51 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guest's initramfs: busybox and the programs of guest-tests, put together by images/build."""
+"""The guest's initramfs: busybox, fio and the programs of guest-tests, put together by images/build."""
 
 import shutil
 from pathlib import Path
 
-from . import digest, host, paths, progress
+from . import build_fio, digest, host, paths, progress
 from .step import build_step
 
-BUSYBOX = "/bin/busybox"
-LIBRARIES = ("liburing.a", "libc.a")
-NATIVE = ("micro", "workload")  # programs that measure hosts
+BUSYBOX = Path("/bin/busybox")
+LIBRARY_FOLDER = Path("/usr/lib/x86_64-linux-gnu")
+LIBRARIES = [LIBRARY_FOLDER / name for name in ("liburing.a", "libc.a")]
 
 
-def build(cache):
-    """The path of the initramfs, built when it is missing."""
-    return _artifact(cache) / "initramfs"
+def build(cache, fetch):
+    """The path of the initramfs, built when it is missing; FETCH gives fio's source."""
+    folders = [programs(cache), build_fio.build(cache, fetch)]
+    inputs = {"programs": [folder.name for folder in folders], "image": digest.of_tree(paths.IMAGES),
+              "host": _of_host([BUSYBOX])}
+    return cache.artifact("image", inputs, lambda folder: _build(cache, folders, folder)) / "initramfs"
 
 
-def native(cache):
-    """The folder of the guest's programs that run on the host, too."""
-    return _artifact(cache) / "native"
+def programs(cache):
+    """The folder of our guest programs. They are static and run on the host, too."""
+    inputs = {"programs": digest.of_tree(paths.GUEST_TESTS, skip=("benchmarks", "build")),
+              "host": _of_host(LIBRARIES), "compiler": host.compiler()}
+    return cache.artifact("programs", inputs, lambda folder: _build_programs(cache, folder))
 
 
-def _artifact(cache):
-    return cache.artifact("image", _inputs(), lambda folder: _build(cache, folder))
-
-
-def _inputs():
-    if any(not path.exists() for path in host_files()):
+def _of_host(files):
+    """Fingerprints of FILES of the host, which end up in what is built."""
+    if any(not path.exists() for path in files):
         host.ensure_packages()
-    return {
-        "programs": digest.of_tree(paths.GUEST_TESTS, skip=("benchmarks", "build")),
-        "image": digest.of_tree(paths.IMAGES),
-        "native": NATIVE,
-        "host": [digest.of_file(path) for path in host_files()],
-        "compiler": host.compiler(),
-    }
+    return [digest.of_file(path) for path in files]
 
 
-def host_files():
-    """The files of the host that end up in the image."""
-    library_folder = Path("/usr/lib/x86_64-linux-gnu")
-    return [Path(BUSYBOX), *(library_folder / name for name in LIBRARIES)]
-
-
-def _build(cache, folder):
-    progress.say("building the guest programs and the initramfs")
-    log = cache.log("image")
-    environment = host.build_environment(cache)
+def _build_programs(cache, folder):
+    progress.say("building the guest programs")
     with cache.run_folder() as aside:
         build_step("guest programs",
                    ["make", f"-j{host.jobs()}", "-C", paths.GUEST_TESTS, f"O={aside}",
-                    "CC=ccache gcc"], log, env=environment)
-        build_step("initramfs",
-                   [host.PYTHON, paths.IMAGES / "build", "--out", folder / "initramfs",
-                    "--bin", aside / "bin", "--busybox", BUSYBOX], log, env=environment)
-        (folder / "native").mkdir()
-        for name in NATIVE:
-            shutil.copy2(aside / "bin" / name, folder / "native")
+                    "CC=ccache gcc"], cache.log("programs"), env=host.build_environment(cache))
+        shutil.copytree(aside / "bin", folder, dirs_exist_ok=True)
+
+
+def _build(cache, folders, folder):
+    progress.say("building the initramfs")
+    options = [word for programs_folder in folders for word in ("--bin", programs_folder)]
+    build_step("initramfs",
+               [host.PYTHON, paths.IMAGES / "build", "--out", folder / "initramfs", *options,
+                "--busybox", BUSYBOX], cache.log("image"), env=host.build_environment(cache))

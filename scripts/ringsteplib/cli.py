@@ -443,7 +443,7 @@ def calibrate_verb(arguments):
     base = profile.load(arguments.base)
     cache = Cache()
     files = parts.collect(cache)
-    program = build_image.native(cache) / "micro"
+    program = build_image.programs(cache) / "micro"
     entries, names = _possible(program)
 
     def in_machine(found):
@@ -477,7 +477,7 @@ def validate_verb(arguments):
     chosen = profile.load(arguments.profile)
     cache = Cache()
     files = parts.collect(cache)
-    program = build_image.native(cache) / "workload"
+    program = build_image.programs(cache) / "workload"
     entries, names = _possible(program)
     vcpus = min(microbench.host_cpus(), MAX_VCPUS)
     on_host = _on_host(program, names, arguments)

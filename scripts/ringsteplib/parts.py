@@ -16,7 +16,7 @@ def build(cache, part="all", configuration="release"):
         built["qemu"] = build_qemu.build(cache, fetch)
         built["firmware"] = build_qemu.firmware(cache, fetch)
     if part in ("image", "all"):
-        built["image"] = build_image.build(cache)
+        built["image"] = build_image.build(cache, fetch)
     if part in ("kernel", "all"):
         built["kernel"] = build_kernel.build(cache, fetch, configuration).image
     return built
@@ -30,5 +30,5 @@ def collect(cache, kernel=None, configuration="release"):
         qemu=qemu / build_qemu.BINARY, coherence=qemu / build_qemu.PLUGIN,
         qemu_identity=digest.of_value(build_qemu.identity(fetch)),
         firmware=build_qemu.firmware(cache, fetch),
-        initramfs=build_image.build(cache),
+        initramfs=build_image.build(cache, fetch),
         kernel=kernel or build_kernel.build(cache, fetch, configuration))

@@ -57,6 +57,20 @@ def test_tw_order_turns_lists_round_when_told(ringstep, tmp_path):
     assert after["io_uring_tw_local_fifo_lists"] == after["io_uring_tw_local_lists"]
 
 
+SHORT_READS = ("--set", "guest.depth=64", "--set", "guest.ramp_ms=10", "--set", "guest.runtime_ms=40")
+
+
+def test_sqpoll_read_puts_completions_first_when_told(ringstep, tmp_path):
+    before, after = (measured(ringstep, tmp_path, "sqpoll-read", arm, *SHORT_READS)
+                     for arm in ("before", "after"))
+    for found in (before, after):
+        assert found["metrics"]["requests"] > 1000
+        assert found["metrics"]["latency_p99_ns"] >= found["metrics"]["latency_p50_ns"] > 0
+        assert found["counters"]["io_uring_submit_tws"] >= found["metrics"]["requests"]
+    assert before["counters"]["io_uring_tw_prio_adds"] == 0
+    assert after["counters"]["io_uring_tw_prio_adds"] >= after["metrics"]["requests"]
+
+
 def test_arms_can_be_two_programs(ringstep, tmp_path):
     epoll, ring = (measured(ringstep, tmp_path, "epoll-echo", arm) for arm in ("before", "after"))
     for found in (epoll, ring):

@@ -57,6 +57,20 @@ def test_throughput_is_channels_by_service_time(boot, device, name):
     assert 0.99 <= 10000 * 40000 / 5 / found["window_ns"] <= 1
 
 
+def test_fio_reads_where_the_seed_says(boot):
+    def blocks(seed):
+        outcome, files = boot("fio-job --filename=/dev/nvme0n1 --rw=randread --direct=1 --number_ios=50 "
+                              "--write_iolog=/tmp/log; grep read /tmp/log",
+                              disk=disk.parse({"size": "1G"}), seed=seed)
+        outcome.check()
+        assert outcome.results.metrics["requests"] == 50
+        return [line.split()[-2] for line in files["output.txt"].decode().splitlines()]
+
+    assert len(set(blocks(1))) > 40
+    assert blocks(1) == blocks(1)
+    assert blocks(1) != blocks(2)
+
+
 def test_equal_runs_are_equal(boot):
     """Writes, reads, flushes, garbage collection, and a controller that is reset under way."""
     options = {"size": "64M", "model": "ssd", "buffer": "64K", "gc-bytes": "256K"}

@@ -159,7 +159,7 @@ def native(monkeypatch, tmp_path):
     folder.mkdir()
     for name in ("micro", "workload"):
         native_program(folder, name, (f"{bench} 1000 {took(bench, TRUTH).ps}" for bench in WORK))
-    monkeypatch.setattr(build_image, "native", lambda _: folder)
+    monkeypatch.setattr(build_image, "programs", lambda _: folder)
     monkeypatch.setattr(microbench, "host_cpus", lambda: 2)
     monkeypatch.setattr(microbench, "in_machine",
                         lambda _cache, _parts, found, _program, names, *_: machine(found, names))
