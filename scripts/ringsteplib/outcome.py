@@ -6,13 +6,15 @@ import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .errors import Bad, BrokenMachine, CannotTell
+from .errors import Bad, BrokenMachine, CannotTell, Usage
 
 LIMIT_STATUS = 3  # QEMU's own exit status when virtual time passes the limit
 TAIL_LINES = 15
 USER_SPACE = "Run /init as init process"
 _COMPLAINT = re.compile(r"\] (WARNING: |BUG: |INFO: (task|possible|suspicious|rcu)|Oops|"
                         r"general protection fault|KASAN|UBSAN|=+ ?WARNING)")
+_REFUSED = re.compile(r"^\S+: -(netdev|blockdev) ringstep,.*?: (?:ringstep: )?(.*)$", re.M)
+PARTS = {"netdev": "peer", "blockdev": "disk"}
 KILLERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
@@ -94,11 +96,13 @@ class Outcome:
         if self.results.limit or self.status == LIMIT_STATUS:
             return verdict(f"the guest hangs {where}: the limit of virtual time has passed"
                            + tail(console), "raise it with --limit SECONDS, or look at the console")
+        refused = _REFUSED.search(self.messages)
+        if self.status == 1 and refused:
+            return Usage(f"[{PARTS[refused[1]]}]: {refused[2]}",
+                         "guest-tests/benchmarks/README.md tells the options")
         if self.status != 0:
-            return BrokenMachine(
-                f"QEMU ended with status {self.status}" + tail(self.messages),
-                "if the message names an option, check the profile and the benchmark's [peer] "
-                "and [disk] parts")
+            return BrokenMachine(f"QEMU ended with status {self.status}" + tail(self.messages),
+                                 "if the message names an option, check the profile")
         return verdict(f"the guest ended {where} without an exit code" + tail(console),
                        "does its init end through the control device? see ringstep boot")
 

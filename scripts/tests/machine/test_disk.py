@@ -118,4 +118,4 @@ def test_a_disk_from_the_command_line(ringstep):
     done = ringstep("boot", "--set", "disk.size=8M", "--", "cat", "/sys/block/nvme0n1/size")
     assert (done.code, done.out.strip()) == (0, "16384")
     done = ringstep("boot", "--set", "disk.size=1001", "--", "true")
-    assert done.code == 3 and "size must be a multiple of 512" in done.err
+    assert done.code == 2 and "size must be a multiple of 512" in done.err

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ringsteplib import metrics, process, verify
-from ringsteplib.errors import Bad, BrokenMachine, CannotTell
+from ringsteplib.errors import Bad, BrokenMachine, CannotTell, Usage
 from ringsteplib.disk import Disk
 from ringsteplib.machine import Machine
 from ringsteplib.outcome import Outcome, parse_results
@@ -71,6 +71,9 @@ def test_latencies_of_a_large_sample():
     (BOOTED + "exit 3", Bad, "hangs in user space"),
     ("echo \"Property 'lockstep.foo' not found\" >&2; exit 1", BrokenMachine,
      "Property 'lockstep.foo' not found"),
+    ("echo 'qemu: -netdev ringstep,id=n0,depth=x: ringstep: depth must be 1' >&2; exit 1", Usage,
+     "[peer]: depth must be 1"),
+    ("echo 'qemu: -blockdev ringstep,a=b: Parameter c' >&2; exit 1", Usage, "[disk]: Parameter c"),
     ("kill -KILL $$", CannotTell, "killed by SIGKILL"),
     ("kill -SEGV $$", BrokenMachine, "crashed with SIGSEGV"),
     ("printf 'text error: 2 of 4 CPUs came up\\nexit 3\\n' > results.txt", BrokenMachine,
