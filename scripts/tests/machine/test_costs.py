@@ -7,11 +7,14 @@ import pytest
 
 from ringsteplib import profile
 
-# What the change saves is known: 10,000 atomic increments by one thread.
+# What the change saves is known: 10,000 atomic increments by one thread. The least of five times is one that no tick of the
+# guest's timer is in: where costs, and so moments, change, a tick comes into the window of one arm only.
 SYNTHETIC = """
 [benchmark]
 profile = bare
-guest = count=20000; grep -q arm=after /proc/cmdline && count=10000; share --threads 1 --count $count
+guest = count=20000; grep -q arm=after /proc/cmdline && count=10000;
+        for i in 1 2 3 4 5; do RINGSTEP_DEVICE=none share --threads 1 --count $count; done > /tmp/times;
+        sort -n -k 3 /tmp/times | head -n 1 | ringstep-ctl write
 [arms]
 before = synthetic.arm=before
 after = synthetic.arm=after
