@@ -34,9 +34,9 @@ static const char *const event_names[] = {
     [LOCKSTEP_DIVISION]  = "division",
     [LOCKSTEP_STRING]    = "string",
     [LOCKSTEP_LOCKED]    = "locked",
-    [LOCKSTEP_LINE_UPGRADE] = "line-upgrade",
-    [LOCKSTEP_LINE_READ]    = "line-read",
-    [LOCKSTEP_LINE_WRITE]   = "line-write",
+    [LOCKSTEP_LINE_UPGRADE] = "line_upgrade",
+    [LOCKSTEP_LINE_READ]    = "line_read",
+    [LOCKSTEP_LINE_WRITE]   = "line_write",
 };
 QEMU_BUILD_BUG_ON(ARRAY_SIZE(event_names) != LOCKSTEP_EVENT__MAX);
 

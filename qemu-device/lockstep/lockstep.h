@@ -71,7 +71,7 @@ typedef struct LockstepCounters {
 } LockstepCounters;
 
 /**
- * lockstep_event_name: the event's name in counters and options ("mmio", ...)
+ * lockstep_event_name: the event's name in counters, of [a-z0-9_] ("mmio", ...)
  */
 const char *lockstep_event_name(LockstepEvent event);
 

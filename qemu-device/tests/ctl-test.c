@@ -78,6 +78,14 @@ static void test_registers(Fixture *f, gconstpointer data)
     g_assert_cmpint(qpci_io_readq(f->dev, f->regs, RINGSTEP_REG_SEED), ==, 77);
     qpci_memread(f->dev, f->regs, RINGSTEP_REG_NAMES, name, sizeof(name));
     g_assert_cmpstr(name, ==, "instructions");
+    for (uint32_t i = 0; i < reg(f, RINGSTEP_REG_COUNTERS); i++) {
+        qpci_memread(f->dev, f->regs,
+                     RINGSTEP_REG_NAMES + i * RINGSTEP_REG_NAMES_STRIDE,
+                     name, sizeof(name));
+        /* The driver takes no others, and neither does results.txt */
+        g_assert_cmpuint(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_"),
+                         ==, strlen(name));
+    }
 }
 
 /* What is not a register reads as zero, to the last byte of the BAR. */
