@@ -46,7 +46,6 @@ typedef struct Request {
     PeerEvent event;            /* the end of a think time or of a service */
     Conn *conn;
     int64_t start_ns;
-    bool idle;                  /* waits for the others of its group */
 } Request;
 
 typedef struct Group {
@@ -62,6 +61,7 @@ struct Conn {
     PeerEvent open_event;
     PeerClients *clients;
     Group *group;               /* NULL: the slots are on their own */
+    uint32_t idle;              /* slots that wait for others of the group */
     PeerRng rng;
     uint16_t port;
     bool established;
@@ -154,8 +154,10 @@ static uint64_t conn_think_ns(Conn *conn)
     return peer_think(&conn->rng, config->think_dist, config->think_ns);
 }
 
-static void group_begin(Group *group)
+static void group_think_over(PeerEvent *ev)
 {
+    Group *group = container_of(ev, Group, event);
+
     for (uint32_t i = 0; i < group->count; i++) {
         Conn *conn = &group->conns[i];
 
@@ -163,11 +165,6 @@ static void group_begin(Group *group)
             request_begin(&conn->requests[j]);
         }
     }
-}
-
-static void group_think_over(PeerEvent *ev)
-{
-    group_begin(container_of(ev, Group, event));
 }
 
 /* The next round, when no slot is missing */
@@ -180,9 +177,7 @@ static void group_check(Group *group)
         return;
     }
     for (uint32_t i = 0; i < group->count; i++) {
-        for (uint32_t j = 0; j < clients->config.depth; j++) {
-            group->conns[i].requests[j].idle = false;
-        }
+        group->conns[i].idle = 0;
     }
     group->idle = 0;
     think_ns = conn_think_ns(group->conns);
@@ -193,11 +188,9 @@ static void group_check(Group *group)
 
 static void group_leave(Group *group, Conn *conn)
 {
-    for (uint32_t j = 0; j < conn->clients->config.depth; j++) {
-        group->idle -= conn->requests[j].idle;
-        conn->requests[j].idle = false;
-        group->slots--;
-    }
+    group->slots -= conn->clients->config.depth;
+    group->idle -= conn->idle;
+    conn->idle = 0;
     group_check(group);
 }
 
@@ -230,7 +223,7 @@ static void request_think(Request *req)
     uint64_t think_ns;
 
     if (group) {
-        req->idle = true;
+        req->conn->idle++;
         group->idle++;
         group_check(group);
         return;
