@@ -8,30 +8,22 @@ from . import build_fio, digest, host, paths, progress
 from .step import build_step
 
 BUSYBOX = Path("/bin/busybox")
-LIBRARY_FOLDER = Path("/usr/lib/x86_64-linux-gnu")
-LIBRARIES = [LIBRARY_FOLDER / name for name in ("liburing.a", "libc.a")]
+LIBRARIES = ("liburing.a", "libc.a")
 
 
 def build(cache, fetch):
     """The path of the initramfs, built when it is missing; FETCH gives fio's source."""
     folders = [programs(cache), build_fio.build(cache, fetch)]
     inputs = {"programs": [folder.name for folder in folders], "image": digest.of_tree(paths.IMAGES),
-              "host": _of_host([BUSYBOX])}
+              "host": host.fingerprints([BUSYBOX])}
     return cache.artifact("image", inputs, lambda folder: _build(cache, folders, folder)) / "initramfs"
 
 
 def programs(cache):
     """The folder of our guest programs. They are static and run on the host, too."""
     inputs = {"programs": digest.of_tree(paths.GUEST_TESTS, skip=("benchmarks", "build")),
-              "host": _of_host(LIBRARIES), "compiler": host.compiler()}
+              "host": host.libraries(LIBRARIES), "compiler": host.compiler()}
     return cache.artifact("programs", inputs, lambda folder: _build_programs(cache, folder))
-
-
-def _of_host(files):
-    """Fingerprints of FILES of the host, which end up in what is built."""
-    if any(not path.exists() for path in files):
-        host.ensure_packages()
-    return [digest.of_file(path) for path in files]
 
 
 def _build_programs(cache, folder):

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from . import process, progress
+from . import digest, process, progress
 from .errors import CannotTell
 
 # One list for everything: build, run and tests. Debian 12 and 13 differ in EXTRA only.
@@ -21,6 +21,7 @@ PACKAGES = """
 EXTRA = {"12": [], "13": []}
 
 PYTHON = "/usr/bin/python3"
+LIBRARY_FOLDER = Path("/usr/lib/x86_64-linux-gnu")
 
 
 def ensure_packages():
@@ -55,6 +56,18 @@ def missing_packages():
     text = process.output(["dpkg-query", "-W", "-f", r"${Package} ${Status}\n"]) or ""
     installed = {line.split()[0] for line in text.splitlines() if line.endswith(" installed")}
     return [name for name in wanted if name not in installed]
+
+
+def libraries(names):
+    """Fingerprints of the host's static libraries NAMES."""
+    return fingerprints([LIBRARY_FOLDER / name for name in names])
+
+
+def fingerprints(files):
+    """Of FILES of the host, which end up in what is built; they come with the packages."""
+    if any(not path.exists() for path in files):
+        ensure_packages()
+    return [digest.of_file(path) for path in files]
 
 
 def os_release():
