@@ -101,7 +101,7 @@ def finished(outcome):
     if outcome.results.code != 0:
         said = "".join(f"\n    {text}" for text in outcome.results.texts)
         raise Bad(f"the benchmark failed in the guest with exit code {outcome.results.code}"
-                  + said + tail(outcome.console),
+                  + said + tail(outcome.output or outcome.console),
                   "run it by hand: ringstep boot, then the command that --dry-run shows")
 
 

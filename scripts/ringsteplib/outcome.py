@@ -12,7 +12,8 @@ LIMIT_STATUS = 3  # QEMU's own exit status when virtual time passes the limit
 TAIL_LINES = 15
 USER_SPACE = "Run /init as init process"
 _COMPLAINT = re.compile(r"\] (WARNING: |BUG: |INFO: (task|possible|suspicious|rcu)|Oops|"
-                        r"general protection fault|KASAN|UBSAN|=+ ?WARNING)")
+                        r"general protection fault|KASAN|UBSAN|=+ ?WARNING|"
+                        r".*: probe with driver .* failed)")
 _REFUSED = re.compile(r"^\S+: -(netdev|blockdev) ringstep,.*?: (?:ringstep: )?(.*)$", re.M)
 PARTS = {"netdev": "peer", "blockdev": "disk"}
 KILLERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -62,12 +63,13 @@ class Outcome:
     results: Results
     console: str  # what the guest said
     messages: str  # what QEMU said
+    output: str  # what the command printed
 
     @classmethod
     def read(cls, folder, status, wall_seconds):
-        results, console, messages = (_text(folder / name) for name in
-                                      ("results.txt", "console.txt", "qemu.txt"))
-        return cls(folder, status, wall_seconds, parse_results(results), console, messages)
+        results, *rest = (_text(folder / name) for name in
+                          ("results.txt", "console.txt", "qemu.txt", "output.txt"))
+        return cls(folder, status, wall_seconds, parse_results(results), *rest)
 
     def complaints(self):
         """The lines of the console in which the kernel reports a fault of its own."""

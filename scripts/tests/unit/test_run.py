@@ -99,6 +99,12 @@ def test_no_results_at_all(tmp_path):
         Outcome.read(tmp_path, 0, 1.0).check()
 
 
+def test_a_driver_that_fails_is_a_complaint(tmp_path):
+    (tmp_path / "console.txt").write_text(
+        "[    0.1] a 0000:00:01.0: probe with driver a failed with error -71\n[    0.2] b: fine\n")
+    assert len(Outcome.read(tmp_path, 0, 1.0).complaints()) == 1
+
+
 def test_kernel_complaints_are_found(tmp_path):
     (tmp_path / "console.txt").write_text("[ 1.0] WARNING: CPU: 0 PID: 1 at x\n[ 1.1] fine\n")
     assert len(Outcome.read(tmp_path, 0, 1.0).complaints()) == 1
