@@ -54,7 +54,8 @@ def machine(real_parts):
     def make(command, **options):
         options.setdefault("profile", profile.load("bare"))
         options.setdefault("limit_ns", 20 * 10**9)
-        return Machine(real_parts, command=command, **options)
+        options.setdefault("parts", real_parts)
+        return Machine(command=command, **options)
 
     return make
 
