@@ -36,6 +36,19 @@ int64_t qemu_plugin_stall(enum qemu_plugin_stall why, int64_t ready_ps)
     g_assert_not_reached();
 }
 
+bool qemu_plugin_rewind(const void *ra)
+{
+    /* One less is inside of the call, and so of the instruction's code. */
+    return lockstep_enabled() && !lockstep.alone &&
+           cpu_restore_state(current_cpu, (uintptr_t)ra - 1);
+}
+
+void qemu_plugin_retry(void)
+{
+    lockstep_slice_cut();
+    cpu_loop_exit(current_cpu);
+}
+
 void qemu_plugin_set_dma_cb(qemu_plugin_dma_cb_t cb)
 {
     dma_cb = cb;

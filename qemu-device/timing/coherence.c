@@ -156,44 +156,88 @@ static void access_load(unsigned int vcpu, qemu_plugin_meminfo_t info,
     }
 }
 
-static inline Page *store_to(unsigned int vcpu, qemu_plugin_meminfo_t info,
-                             uint64_t vaddr, void *insn)
+static void access_store(unsigned int vcpu, qemu_plugin_meminfo_t info,
+                         uint64_t vaddr, void *insn)
 {
     Page *page = page_of(vcpu, info, vaddr);
     uint64_t second;
 
     if (G_UNLIKELY(!page)) {
-        return NULL;
+        return;
     }
     store(vcpu, line_of(page, vaddr), insn);
     second = second_line(info, vaddr);
     if (G_UNLIKELY(second)) {
         store(vcpu, line_of(page, second), insn);
     }
-    return page;
-}
-
-static void access_store(unsigned int vcpu, qemu_plugin_meminfo_t info,
-                         uint64_t vaddr, void *insn)
-{
-    store_to(vcpu, info, vaddr, insn);
 }
 
 /*
- * The store of an atomic read-modify-write.  Within a quantum the vCPU may be
- * ahead of others.  One that comes for the line after it, though at an earlier
- * local time, has to wait until it is done: else both could use the line at
- * the same time, each for the length of a slice, and pay for few transfers.
+ * Of each vCPU: the atomic read-modify-write that has waited for its line, and
+ * the line.  When it is executed again, it has what it needs.
  */
-static void access_locked(unsigned int vcpu, qemu_plugin_meminfo_t info,
-                          uint64_t vaddr, void *insn)
-{
-    int64_t done_ps = qemu_plugin_stall(QEMU_PLUGIN_STALL_LOCKED, 0);
-    Page *page = store_to(vcpu, info, vaddr, insn);
+static struct {
+    uint32_t *line;
+    void *insn;
+} granted[LINE_VCPUS];
 
-    if (G_LIKELY(page)) {
-        line_hold(line_of(page, vaddr), done_ps);
+/*
+ * The load of an atomic read-modify-write, the first thing that it does.  It
+ * has to happen when the line comes, not when it is asked for: vCPUs that spin
+ * for a lock would else look at it too early, and may never get it.  So the
+ * vCPU goes back to before the instruction, waits, and executes it then.
+ *
+ * Within a quantum the vCPU may be ahead of others.  One that comes for the
+ * line after it, though at an earlier local time, has to wait until it is
+ * done: else both could use the line at the same time, each for the length of
+ * a slice, and pay for few transfers.
+ */
+static void load_locked(unsigned int vcpu, qemu_plugin_meminfo_t info,
+                        uint64_t vaddr, void *insn)
+{
+    Page *page = page_of(vcpu, info, vaddr);
+    bool again = false;
+    LineTransfer transfer;
+    uint64_t second;
+    int64_t done_ps;
+    Line line;
+
+    if (G_UNLIKELY(!page)) {
+        qemu_plugin_stall(QEMU_PLUGIN_STALL_LOCKED, 0);
+        return;
     }
+    line = line_of(page, vaddr);
+    if (G_UNLIKELY(granted[vcpu].line)) {
+        if (granted[vcpu].line == line.state && granted[vcpu].insn == insn) {
+            return;
+        }
+        granted[vcpu].line = NULL;      /* an interrupt came before it */
+    }
+    transfer = line_store(line, vcpu);
+    if (G_UNLIKELY(transfer)) {
+        again = qemu_plugin_rewind(__builtin_return_address(0));
+    }
+    done_ps = qemu_plugin_stall(QEMU_PLUGIN_STALL_LOCKED, 0);
+    if (G_UNLIKELY(transfer)) {
+        wait_for(line, transfer);
+    }
+    second = second_line(info, vaddr);
+    if (G_UNLIKELY(second)) {
+        store(vcpu, line_of(page, second), insn);
+    }
+    line_hold(line, done_ps);
+    if (G_UNLIKELY(again)) {
+        granted[vcpu].line = line.state;
+        granted[vcpu].insn = insn;
+        qemu_plugin_retry();
+    }
+}
+
+/* The store: what was waited for is used. */
+static void store_locked(unsigned int vcpu, qemu_plugin_meminfo_t info,
+                         uint64_t vaddr, void *insn)
+{
+    granted[vcpu].line = NULL;
 }
 
 static void dma_write(uint64_t addr, uint64_t size)
@@ -255,7 +299,11 @@ static void instrument(struct qemu_plugin_insn *insn)
 
     /* XCHG locks by itself (Intel SDM vol. 3A, 9.1.2.1). */
     if (lock || opcode[0] == 0x86 || opcode[0] == 0x87) {
-        qemu_plugin_register_vcpu_mem_cb(insn, access_locked,
+        /* With R_REGS all registers are in memory: they survive going back. */
+        qemu_plugin_register_vcpu_mem_cb(insn, load_locked,
+                                         QEMU_PLUGIN_CB_R_REGS,
+                                         QEMU_PLUGIN_MEM_R, which);
+        qemu_plugin_register_vcpu_mem_cb(insn, store_locked,
                                          QEMU_PLUGIN_CB_NO_REGS,
                                          QEMU_PLUGIN_MEM_W, which);
     } else if (full) {
@@ -306,6 +354,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
     for (unsigned int i = 0; i < LINE_VCPUS; i++) {
         forget_pages(i, NULL);
         fetched[i].line = NULL;
+        granted[i].line = NULL;
     }
     qemu_plugin_set_dma_cb(dma_write);
     qemu_plugin_register_vcpu_tb_trans_cb(id, translate);

@@ -8,6 +8,7 @@
  */
 
 #include <glib.h>
+#include <setjmp.h>
 #include <string.h>
 #include "qemu/qemu-plugin.h"
 #include "ringstep/timing/directory.h"
@@ -46,6 +47,8 @@ static int64_t local_ps[LINE_VCPUS];
 static unsigned int running;
 static bool io;
 static uint64_t mapping;        /* physical address less virtual one */
+static bool helper;             /* accesses are of helper functions */
+static jmp_buf retry;
 
 /* qemu_plugin_meminfo_t is a number to the plugin: size shift, store. */
 static qemu_plugin_meminfo_t meminfo(unsigned int shift, bool store)
@@ -154,6 +157,16 @@ int64_t qemu_plugin_stall(enum qemu_plugin_stall why, int64_t ready_ps)
     return local_ps[running];
 }
 
+bool qemu_plugin_rewind(const void *ra)
+{
+    return !helper;
+}
+
+void qemu_plugin_retry(void)
+{
+    longjmp(retry, 1);
+}
+
 static int install(const char *option)
 {
     g_autofree char *copy = g_strdup(option);
@@ -166,6 +179,7 @@ static int install(const char *option)
     memset(local_ps, 0, sizeof(local_ps));
     io = false;
     mapping = 0;
+    helper = false;
     return qemu_plugin_install(0, &info, option ? 1 : 0, &copy);
 }
 
@@ -184,18 +198,39 @@ static struct qemu_plugin_insn insn(const char *code, uint64_t vaddr)
 #define STORE       insn("\x48\x89\x07", 0x40)      /* mov %rax,(%rdi) */
 #define INC         insn("\x48\xff\x07", 0x50)      /* incq (%rdi) */
 
-/* One access of @vcpu by @i, and the time that it has taken. */
-static int64_t access_of_size(unsigned int vcpu, struct qemu_plugin_insn i,
-                              uint64_t addr, bool store, unsigned int shift)
+/*
+ * One access of @vcpu by @i, and the time that it has taken.  With @waits the
+ * vCPU has to go back and wait: the access did not happen.
+ */
+static int64_t try_access(unsigned int vcpu, struct qemu_plugin_insn i,
+                          uint64_t addr, bool store, unsigned int shift,
+                          bool *waits)
 {
     int64_t begin_ps = local_ps[vcpu];
     qemu_plugin_vcpu_mem_cb_t cb = store ? i.store_cb : i.load_cb;
 
     running = vcpu;
-    if (cb) {
-        cb(vcpu, meminfo(shift, store), addr, i.udata);
+    *waits = true;
+    if (!setjmp(retry)) {
+        if (cb) {
+            cb(vcpu, meminfo(shift, store), addr, i.udata);
+        }
+        *waits = false;
     }
     return local_ps[vcpu] - begin_ps;
+}
+
+static int64_t access_of_size(unsigned int vcpu, struct qemu_plugin_insn i,
+                              uint64_t addr, bool store, unsigned int shift)
+{
+    bool waits;
+    int64_t ps = try_access(vcpu, i, addr, store, shift, &waits);
+
+    if (waits) {
+        ps += try_access(vcpu, i, addr, store, shift, &waits);
+        g_assert_false(waits);
+    }
+    return ps;
 }
 
 static int64_t load(unsigned int vcpu, uint64_t addr)
@@ -272,6 +307,73 @@ static void test_counter_keeps_order(void)
     /* Of another line it does not have to be afraid. */
     local_ps[1] = 900;
     g_assert_cmpint(modify(1, LOCK_INC, B), ==, LOCKED_PS);
+}
+
+/* It happens when the wait is over; whoever asks meanwhile comes after it. */
+static void test_locked_happens_after_its_wait(void)
+{
+    struct qemu_plugin_insn i;
+    bool waits;
+
+    install(NULL);
+    i = LOCK_INC;
+    modify(0, i, A);
+    at(1000);
+    g_assert_cmpint(try_access(1, i, A, false, 3, &waits), ==,
+                    WRITE_PS + LOCKED_PS);
+    g_assert_true(waits);
+    g_assert_cmpint(try_access(2, i, A, false, 3, &waits), ==,
+                    2 * WRITE_PS + LOCKED_PS);
+    g_assert_true(waits);
+    /* The line is promised to the other one already: no matter. */
+    g_assert_cmpint(modify(1, i, A), ==, 0);
+    g_assert_cmpint(modify(2, i, A), ==, 0);
+    /* It was for one time. */
+    at(2000);
+    g_assert_cmpint(modify(2, i, A), ==, LOCKED_PS);
+    g_assert_cmpint(modify(1, i, A), ==, LOCKED_PS + WRITE_PS);
+}
+
+/* An interrupt between the wait and the access, whose handler has it all. */
+static void test_locked_is_interrupted(void)
+{
+    bool waits;
+
+    install(NULL);
+    modify(0, LOCK_INC, A);
+    at(1000);
+    try_access(1, LOCK_INC, A, false, 3, &waits);
+    g_assert_true(waits);
+    g_assert_cmpint(modify(1, XCHG, B), ==, LOCKED_PS);
+    modify(0, LOCK_INC, A);
+    at(2000);
+    g_assert_cmpint(modify(1, LOCK_INC, A), ==, WRITE_PS + LOCKED_PS);
+}
+
+/* A helper cannot be executed again; it waits afterwards. */
+static void test_locked_by_a_helper(void)
+{
+    bool waits;
+
+    install(NULL);
+    helper = true;
+    modify(0, LOCK_INC, A);
+    at(1000);
+    g_assert_cmpint(try_access(1, LOCK_INC, A, false, 3, &waits), ==,
+                    WRITE_PS + LOCKED_PS);
+    g_assert_false(waits);
+}
+
+static void test_locked_across_lines(void)
+{
+    install(NULL);
+    modify(0, LOCK_INC, A);
+    modify(0, LOCK_INC, A + LINE_SIZE);
+    at(1000);
+    g_assert_cmpint(modify(1, LOCK_INC, A + LINE_SIZE - 4), ==,
+                    2 * WRITE_PS + LOCKED_PS);
+    at(2000);
+    g_assert_cmpint(modify(1, LOCK_INC, A + LINE_SIZE), ==, LOCKED_PS);
 }
 
 static void test_load_and_store(void)
@@ -452,6 +554,12 @@ int main(int argc, char **argv)
     g_test_add_func("/coherence/atomic", test_atomic_sees_atomics_only);
     g_test_add_func("/coherence/counter", test_counter_queues);
     g_test_add_func("/coherence/counter-keeps-order", test_counter_keeps_order);
+    g_test_add_func("/coherence/locked/waits",
+                    test_locked_happens_after_its_wait);
+    g_test_add_func("/coherence/locked/interrupted",
+                    test_locked_is_interrupted);
+    g_test_add_func("/coherence/locked/helper", test_locked_by_a_helper);
+    g_test_add_func("/coherence/locked/across", test_locked_across_lines);
     g_test_add_func("/coherence/load-store", test_load_and_store);
     g_test_add_func("/coherence/reader", test_reader_waits_for_writer);
     g_test_add_func("/coherence/false-sharing", test_false_sharing);

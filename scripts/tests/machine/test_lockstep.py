@@ -75,3 +75,12 @@ def test_a_plugin_of_another_qemu_is_refused(boot, real_parts, tmp_path):
     outcome, _ = boot("true", parts=replace(real_parts, coherence=other))
     with pytest.raises(BrokenMachine, match=r"coherence\.so: undefined symbol: qemu_plugin_of_another_qemu"):
         outcome.check()
+
+
+@pytest.mark.parametrize("quantum", [10, 50, 60])
+def test_who_spins_for_a_lock_gets_it(boot, quantum):
+    """The firmware's CPUs hand a lock round. One that looked at it when it asked for the line, and not when the line
+    came, found it taken each time, for ever.
+    """
+    outcome, _ = boot("true", quantum=quantum)
+    outcome.check()
