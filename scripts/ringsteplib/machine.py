@@ -25,15 +25,20 @@ from .profile import Profile
 MAX_VCPUS = 16
 MAX_QUEUES = 16
 COHERENCE = ("off", "atomic", "full")  # which accesses can wait for a cache line
+# What drives time: lockstep and, for comparison only, QEMU as it is: counting instructions, or on the host's
+# clock with one thread for all vCPUs or one for each.
+LOCKSTEP, ICOUNT, SINGLE, MULTI = CLOCKS = ("lockstep", "icount", "single", "multi")
 MAC = "52:54:00:12:34:56"
 CPU = "max,-rdrand,-rdseed,-fsrm,-monitor"
 MACHINE = "q35,accel=tcg,vmport=off,smbus=off,sata=off,usb=off,hpet=off,graphics=off"
+HOST_CLOCK_MACHINE = MACHINE.replace("accel=tcg,", "")  # -accel says it, with an option
 PLAIN_ICOUNT = "shift=1,sleep=off"  # with shift=0, no four CPUs come up
 # No time is spent on what is known: the virtual TSC runs at 1 GHz, and
 # vCPUs that come up one after the other do not spin for each other.
 KERNEL_PARAMETERS = ("console=ttyS0", "nokaslr", "tsc=reliable", "no_timer_check",
                      "cpu_init_udelay=0", "tsc_early_khz=1000000", "cpuhp.parallel=0",
                      "panic=-1", "random.trust_cpu=off")
+VIRTUAL_TSC = ("tsc=reliable", "tsc_early_khz=1000000")
 
 # What the guest's init runs as /ringstep/cmd. The output gets a serial port of its own, where the
 # kernel has one, so that no kernel message stands between.
@@ -69,7 +74,7 @@ class Machine:
     peer: dict | None = None  # options of the simulated client; None: no network at all
     disk: Disk | None = None
     parameters: tuple = ()  # of the kernel, beside our own
-    lockstep: bool = True  # False: plain QEMU instruction counting, for comparison only
+    clock: str = LOCKSTEP  # of CLOCKS
 
     def __post_init__(self):
         if not 1 <= self.vcpus <= MAX_VCPUS:
@@ -90,7 +95,8 @@ class Machine:
 
     def command_line(self):
         """The kernel's command line."""
-        words = [*KERNEL_PARAMETERS, *self.parts.kernel.parameters,
+        wrong = VIRTUAL_TSC if self.clock in (SINGLE, MULTI) else ()
+        words = [*(word for word in KERNEL_PARAMETERS if word not in wrong), *self.parts.kernel.parameters,
                  f"ringstep.vcpus={self.vcpus}"]
         if self.peer is not None:
             words.append(f"ringstep.queues={self.queues}")
@@ -101,7 +107,7 @@ class Machine:
     def arguments(self):
         """QEMU's arguments; every file name is relative to the run folder."""
         return [
-            "-L", "firmware", "-machine", MACHINE, "-cpu", CPU, "-smp", str(self.vcpus),
+            "-L", "firmware", *self._machine(), "-cpu", CPU, "-smp", str(self.vcpus),
             "-m", str(self.memory_mib), *self._clock(),
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-seed", "1", "-rtc", "base=2026-01-01,clock=vm",
@@ -152,15 +158,22 @@ class Machine:
                        "echo ringstep/cmd | cpio --quiet -o -H newc >> initrd"]
         return "\n".join([*script, shlex.join([str(self.parts.qemu), *self.arguments()])])
 
+    def _machine(self):
+        if self.clock in (SINGLE, MULTI):
+            return ["-machine", HOST_CLOCK_MACHINE, "-accel", f"tcg,thread={self.clock}"]
+        return ["-machine", MACHINE]
+
     def _clock(self):
-        if not self.lockstep:
+        if self.clock == ICOUNT:
             return ["-icount", PLAIN_ICOUNT]
+        if self.clock != LOCKSTEP:
+            return []
         options = ["lockstep,id=lockstep", f"quantum={self.quantum}", f"limit-ns={self.limit_ns}",
                    *(f"{key}={value}" for key, value in sorted(self.profile.costs.items()))]
         return ["-object", ",".join(options)]
 
     def _has_plugin(self):
-        return self.lockstep and self.coherence != "off"
+        return self.clock == LOCKSTEP and self.coherence != "off"
 
     def _coherence(self):
         if not self._has_plugin():

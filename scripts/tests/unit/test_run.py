@@ -149,7 +149,7 @@ def test_coherence_is_a_plugin_in_the_run_folder(tmp_path, fake_machine):
     assert line[line.index("-plugin") + 1] == "./coherence.so,level=full"
     assert (tmp_path / "coherence.so").is_symlink()
     assert "-plugin" not in fake_machine(coherence="off").arguments()
-    assert "-plugin" not in fake_machine(lockstep=False).arguments()
+    assert "-plugin" not in fake_machine(clock="icount").arguments()
 
 
 def test_qemu_has_no_input_and_its_own_folder(tmp_path, fake_machine):
