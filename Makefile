@@ -15,8 +15,9 @@ help:
 	@echo 'make reproduce    every published figure, ours beside it'
 	@echo 'make check        all tests'
 	@echo 'make check-unit   the tests that need nothing built'
-	@echo 'make check-debug  the benchmarks on a kernel with lockdep and KASAN (slow)'
-	@echo 'make perf         speed against plain QEMU -icount'
+	@echo 'make check-slow   tests of hours: check-debug, the benchmarks on a kernel with lockdep and KASAN; check-liburing,'
+	@echo '                  the tests of liburing with each switch; check-compilers, results of a QEMU by gcc and by clang'
+	@echo 'make perf         speed against QEMU as it is'
 	@echo 'make build        build what is missing'
 	@echo 'make clean        empty the cache'
 
@@ -35,9 +36,16 @@ check: build
 check-unit:
 	$(PYTEST) scripts/tests/unit
 
+check-slow: check-debug check-liburing check-compilers
+
 check-debug: build
-	$(RINGSTEP) build kernel --debug-kernel
-	$(PYTEST) scripts/tests/slow
+	$(PYTEST) scripts/tests/slow/test_debug_kernel.py
+
+check-liburing: build
+	$(PYTEST) scripts/tests/slow/test_liburing.py
+
+check-compilers: build
+	$(PYTEST) scripts/tests/slow/test_compilers.py
 
 perf: build
 	$(RINGSTEP) perf
@@ -45,4 +53,5 @@ perf: build
 clean:
 	$(RINGSTEP) clean
 
-.PHONY: help bench reproduce build check check-unit check-debug perf clean
+.PHONY: help bench reproduce build check check-unit check-slow check-debug check-liburing \
+	check-compilers perf clean

@@ -11,9 +11,12 @@ BUSYBOX = Path("/bin/busybox")
 LIBRARIES = ("liburing.a", "libc.a")
 
 
-def build(cache, fetch):
-    """The path of the initramfs, built when it is missing; FETCH gives fio's source."""
-    folders = [programs(cache), build_fio.build(cache, fetch)]
+def build(cache, fetch, extra=()):
+    """The path of the initramfs, built when it is missing; FETCH gives fio's source.
+
+    EXTRA folders of programs go into it, too.
+    """
+    folders = [programs(cache), build_fio.build(cache, fetch), *extra]
     inputs = {"programs": [folder.name for folder in folders], "image": digest.of_tree(paths.IMAGES),
               "host": host.fingerprints([BUSYBOX])}
     return cache.artifact("image", inputs, lambda folder: _build(cache, folders, folder)) / "initramfs"

@@ -5,6 +5,7 @@ from .errors import Usage, unknown
 
 SWITCHES = {
     "iowq_free_batch": "io-wq frees requests in batches of N (0 or 1: one by one; the RFC: 8)",
+    "iowq_free_batch_flush": "a worker that goes to sleep sends its batch on (none or sleep)",
     "iowq_hybrid": "io-wq workers poll instead of blocking on pollable files (0 or 1)",
     "lazy_wake": "a DEFER_TASKRUN ring wakes its task when enough is done, not at once (0 or 1)",
     "tw_fifo": "a DEFER_TASKRUN ring runs its finished work in the order in which it came (0 or 1)",

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The machine with the debug kernel: lockdep and KASAN."""
+"""Machines of benchmarks with other parts than the usual ones."""
 
 import pytest
 
-from ringsteplib import parts as parts_of
+from ringsteplib import benchmark, disk, profile
 from ringsteplib.cache import Cache
+from ringsteplib.machine import Machine
 
 
 @pytest.fixture(scope="session")
@@ -12,6 +13,15 @@ def real_cache():
     return Cache()
 
 
-@pytest.fixture(scope="session")
-def debug_parts(real_cache):
-    return parts_of.collect(real_cache, configuration="debug")
+@pytest.fixture
+def machine_of():
+    """One ARM of the benchmark NAME with PARTS; GUEST replaces values in its command."""
+
+    def make(name, arm, parts, guest=None, **options):
+        found = benchmark.load(name)
+        found.guest.update(guest or {})
+        options.setdefault("memory_mib", found.memory_mib)
+        return Machine(parts, profile.load(found.profile), vcpus=found.vcpus, command=found.command_line(),
+                       peer=found.peer, disk=disk.parse(found.disk), parameters=found.parameters(arm), **options)
+
+    return make
